@@ -57,7 +57,7 @@ ORDER = r"has \d\.\d% of the pairs of its policies' poses in the wrong order whe
 
 
 def width(read: str, commanded: str) -> str:
-    return rf"has standard deviation {read} rad .* where {commanded} was commanded \(or the coordinate is wrong at the"
+    return rf"has standard deviation [\d.]+° \({read} rad\) .* where [\d.]+° \({commanded} rad\) was commanded \(or the coordinate is wrong at the"
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,11 @@ def width(read: str, commanded: str) -> str:
         (told(0.7, -0.7, 0.25), ORDER + r" \(or the coordinate is noisier than estimated\)"),
         (told(0.35, -0.35), width(r"0\.2\d", r"0\.50")),
         (told(0.7, -0.7, 1), width(r"0\.5\d", r"1\.00")),
-        (told(0.7, -0.7, usual=0.5), r"has mean -?0\.0\d rad without intervention where 0\.50 was commanded"),
-        (told(1.4, 0.0), r"has mean 0\.\d\d rad without intervention where 0\.00 was commanded"),
+        (
+            told(0.7, -0.7, usual=0.5),
+            r"has mean -?\d\.\d° \(-?0\.0\d rad\) without intervention where 28\.6° \(0\.50 rad\) was",
+        ),
+        (told(1.4, 0.0), r"has mean \d+\.\d° \(0\.\d\d rad\) without intervention where 0\.0° \(0\.00 rad\) was"),
     ],
 )
 def test_what_can_be_seen_is_refused(claim: Commanded, line: str) -> None:
@@ -101,7 +104,7 @@ def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> N
     require_consistency("D", "wrist", claim, Angles(first, second, usual, None))
     mirrored = replace(told(0.7, -0.7), observational_mean=-0.3)
     require_consistency("D", "wrist", mirrored, Angles(-first, -second, -usual, None))
-    with pytest.raises(UserError, match="has mean -0"):
+    with pytest.raises(UserError, match="has mean -"):
         require_consistency("D", "wrist", claim, Angles(first, second, -usual, None))
 
 

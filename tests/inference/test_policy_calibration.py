@@ -109,7 +109,7 @@ def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: P
         for policy in model["interventions"]["wrist"]:
             policy |= {"variance": 4.0, "low": policy["mean"] - 2.2, "high": policy["mean"] + 2.2}
 
-    line = r"contradict the images: joint wrist has standard deviation 0\.\d\d rad under each"
+    line = r"contradict the images: joint wrist has standard deviation \d+\.\d° \(0\.\d\d rad\) under each"
     with pytest.raises(UserError, match=line):
         calibration_from_policies(blobs(), told_otherwise(data, tmp_path / "other", widen))
 

@@ -28,11 +28,11 @@ def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
     )
     assert figure.get_suptitle() == "In distribution, without squares"
     titles = [panel.get_title() for panel in figure.axes]
-    assert titles[0] == "joint 1: MCC 0.988, MSE 0.010"
-    assert titles[1] == "joint 2: MCC 0.988, MSE 0.00030"
+    assert titles[0] == "joint 1: MCC 0.988, RMS 5.7°"
+    assert titles[1] == "joint 2: MCC 0.988, RMS 0.99°"
     assert titles[3].startswith("elbow: ")
     dots = np.asarray(figure.axes[0].collections[0].get_offsets(), float)
-    np.testing.assert_allclose(dots[:, 1] - dots[:, 0], 0.1)
+    np.testing.assert_allclose(dots[:, 1] - dots[:, 0], np.degrees(0.1))
 
 
 def test_floor_and_guessing_are_drawn_in_nats() -> None:

@@ -177,7 +177,9 @@ def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path: Path) ->
 
 def test_the_baseline_with_all_labels_has_its_column(tmp_path: Path) -> None:
     row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0), mcc_matched=0.95)
-    assert "joint 3 0.900 ± 0.010 ✓ 0.950 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
+    assert (
+        "joint 3 8.1 0.900 ± 0.010 ✓ 0.950 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
+    )
     assert "all labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 

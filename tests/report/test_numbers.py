@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropes.report.numbers import error, error_and_deviation, fixed
+from ropes.report.numbers import error, error_and_deviation, fixed, rms
 
 sizes = st.floats(1e-9, 1e6)
 
@@ -71,3 +71,10 @@ def test_two_digits_of_any_error_are_right(value: float) -> None:
 def test_nothing_but_zero_prints_as_zero(mean: float, deviation: float) -> None:
     for shown in (fixed(mean), fixed(-mean, 2), *error_and_deviation(mean, deviation)):
         assert not shown.strip("-").replace(".", "").isdigit() or float(shown) != 0
+
+
+@pytest.mark.parametrize(
+    ("mse", "shown"), [(0.00076, "1.6"), (0.021, "8.3"), (0.0000079, "0.16"), (3.3, "104.1"), (0.0, "0.0"), (None, "–")]
+)
+def test_root_mean_square_is_in_degrees(mse: float | None, shown: str) -> None:
+    assert rms(mse) == shown

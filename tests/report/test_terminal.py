@@ -44,8 +44,9 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
         cells = [cell.strip() for cell in line.strip("│").split("│")]
         occlusion = f"{row.occlusion} px" if row.occlusion else "none"
         assert cells[:3] == [row.split, occlusion, row.joint.replace("panda_joint", "joint ")]
-        assert cells[3].startswith(f"{row.mcc_mean:.3f}")
-        assert cells[4].startswith(error(row.mse_mean))
+        assert float(cells[3]) == pytest.approx(np.degrees(np.sqrt(row.mse_mean)), abs=0.05)
+        assert cells[4].startswith(f"{row.mcc_mean:.3f}")
+        assert cells[5].startswith(error(row.mse_mean))
 
 
 @pytest.mark.parametrize(("scores", "heading"), [({}, "DCI"), ({"trees_ood2_b": 0.2}, "DCI OOD2-B")])
@@ -123,9 +124,9 @@ def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
     lines = Calibration(np.ones(2), np.zeros(2), 40, intervals)
     found = told(replace(lines, errors=CalibrationErrors(left_out=left_out, half_width=half)))
     cells = [[cell.strip() for cell in line.strip("┃│").replace("┃", "│").split("│")] for line in found]
-    assert ["joint", "left out, rad", "95%, rad"] in cells
-    assert ["joint 1", "0.031", "0.050"] in cells
-    assert ["elbow", "1.500", "2.000"] in cells
+    assert ["joint", "left out, °", "95%, °"] in cells
+    assert ["joint 1", "1.8", "2.9"] in cells
+    assert ["elbow", "85.9", "114.6"] in cells
     assert found[-2:] == [
         "left out: leave-one-out root mean square error of the line over the labelled poses",
         "95%: half the interval at the median σ, from 40 labelled poses",

@@ -79,16 +79,17 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
         standard_error = _standard_error(angles.observational, angles, commanded.means)
         if abs(mean - commanded.observational_mean) > _MEAN_TOLERANCE * distance + _STANDARD_ERRORS * standard_error:
             raise UserError(
-                f"{contradiction}has mean {mean:.2f} rad without intervention where "
-                f"{commanded.observational_mean:.2f} was commanded"
+                f"{contradiction}has mean {_degrees(mean)} without intervention where "
+                f"{_degrees(commanded.observational_mean)} was commanded"
             )
     if len(angles.first) + len(angles.second) < FEWEST_FOR_WIDTHS:
         return
     width = float(np.sqrt((angles.first.var() + angles.second.var()) / 2))
     if width < _MIN_WIDTH * commanded.width:
         raise UserError(
-            f"{contradiction}has standard deviation {width:.2f} rad under each policy where {commanded.width:.2f} was "
-            "commanded (or the coordinate is wrong at the ends of the range: fit longer)"
+            f"{contradiction}has standard deviation {_degrees(width)} under each policy where "
+            f"{_degrees(commanded.width)} was commanded "
+            "(or the coordinate is wrong at the ends of the range: fit longer)"
         )
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     expected = _ordered_share(*(policy.quantile(shares) for policy in commanded.policies))
@@ -102,6 +103,11 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
             f"{contradiction}has {1 - share:.1%} of the pairs of its policies' poses in the wrong order where "
             f"{1 - expected:.1%} was commanded {reason}"
         )
+
+
+def _degrees(angle: float) -> str:
+    """An angle in degrees, and in radians, the unit of the file."""
+    return f"{np.degrees(angle):.1f}° ({angle:.2f} rad)"
 
 
 def _ordered_share(first: Array, second: Array) -> float:

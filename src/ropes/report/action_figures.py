@@ -89,7 +89,7 @@ def delta_plane(plane: Floats, verbs: Sequence[str], *, title: str) -> Figure:
 
 @styled
 def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> Figure:
-    """Length of deltas over its median, against the joint's step; a panel for each system."""
+    """Length of deltas over its median, against the joint's step in degrees; a panel for each system."""
     figure, panels = make_panels(len(systems), height=2.9, columns=3)
     for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
         joints = sorted(set(arrays["moved_joints"].tolist()))
@@ -97,10 +97,9 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
         for number, joint in enumerate(joints):
             chosen = arrays["moved_joints"] == joint
             style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": PALETTE[number % len(PALETTE)]}
-            panel.scatter(
-                np.abs(arrays["moved_by"][chosen]), lengths[chosen], label=joint_label(joint), rasterized=True, **style
-            )
-        panel.set(title=METHODS.get(name, name), xlabel="joint's step, rad", ylabel="length of the delta / median")
+            steps = np.degrees(np.abs(arrays["moved_by"][chosen]))
+            panel.scatter(steps, lengths[chosen], label=joint_label(joint), rasterized=True, **style)
+        panel.set(title=METHODS.get(name, name), xlabel="joint's step, °", ylabel="length of the delta / median")
         panel.set_ylim(bottom=0)
     return shared_legend(figure, panels)
 

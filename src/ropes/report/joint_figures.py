@@ -22,7 +22,7 @@ from ropes.report.figures import (
     styled,
     titled_panels,
 )
-from ropes.report.numbers import error, fixed
+from ropes.report.numbers import fixed, rms
 from ropes.report.words import joint_label
 
 LN2 = float(np.log(2))
@@ -32,7 +32,7 @@ Line = tuple[str, Mapping[str, Any], str]
 
 @styled
 def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition: str = "") -> Figure:
-    """Estimated against true angle with the diagonal, one panel a joint (Figs. 3, 11, 12).
+    """Estimated against true angle in degrees with the diagonal, one panel a joint (Figs. 3, 11, 12).
 
     Args:
         joints: (d,) names.
@@ -40,19 +40,19 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition
             the same samples.
         condition: of the measurement, above the panels.
     """
-    figure, panels = titled_panels(map(joint_label, joints), height=2.9, ylabel="estimate, rad")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.9, ylabel="estimate, °")
     if condition:
         figure.suptitle(condition, fontsize=STYLE["axes.titlesize"])
     for index, panel in enumerate(panels):
-        estimate, true = arrays["scatter_estimate"][index], arrays["scatter_angle"][index]
+        estimate, true = (np.degrees(arrays[name][index]) for name in ("scatter_estimate", "scatter_angle"))
         low, high = float(true.min()), float(true.max())
         margin = 0.06 * (high - low or 1.0)
         panel.plot([low, high], [low, high], color=INK, linewidth=1, zorder=3, linestyle=DASHED)
         # Dots as one bitmap: 500 vector marks a panel would add megabytes to the page.
         panel.scatter(true, estimate, s=7, color=OURS, alpha=0.7, linewidths=0, rasterized=True)
-        panel.set(xlim=(low - margin, high + margin), xlabel="true angle, rad")
-        mcc, mse = fixed(arrays["scatter_mcc"][index]), error(arrays["scatter_mse"][index])
-        panel.set_title(f"{joint_label(joints[index])}: MCC {mcc}, MSE {mse}")
+        panel.set(xlim=(low - margin, high + margin), xlabel="true angle, °")
+        mcc, error = fixed(arrays["scatter_mcc"][index]), rms(float(arrays["scatter_mse"][index]))
+        panel.set_title(f"{joint_label(joints[index])}: MCC {mcc}, RMS {error}°")
     return figure
 
 

@@ -12,7 +12,7 @@ from ropes.methods.registry import method_of
 from ropes.report.differences import beside_the_paper
 from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
-from ropes.report.numbers import fixed
+from ropes.report.numbers import fixed, rms
 from ropes.report.page import Section, Source, explained
 from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
 from ropes.report.words import FITTED, PREDICTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
@@ -64,7 +64,7 @@ def _calibration(cells: Iterable[JointErrors]) -> str:
 
 
 def _card(block: Sequence[JointErrors], preset: str) -> Markup:
-    """The table of one condition and method: a line a joint, an MSE for each map to radians."""
+    """The table of one condition and method: a line a joint, an RMS and an MSE for each map to radians."""
     first = block[0]
     lines = {
         joint: {map_of(cell): cell for cell in own}
@@ -74,6 +74,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     baseline = any(cell.all_labels_mse is not None for cell in block)
     columns = [
         *text_columns("joint"),
+        *number_columns(*(f"RMS, °, {words}" for words in maps)),
         Column("MCC", marked=True),
         Column("matched"),
         Column("paper", paper=True),
@@ -88,6 +89,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
         table.append(
             [
                 joint_label(joint),
+                *(rms(one.mse if one else None) for one in errors),
                 mcc_entry(cell, cell.mcc_reached),
                 fixed(cell.mcc_matched),
                 fixed(cell.paper_mcc),
@@ -223,14 +225,14 @@ def all_numbers(source: Source) -> Iterator[Section]:
         *text_columns("joint"),
         Column("MCC"),
         Column("paper", paper=True),
-        Column("MSE, rad²"),
+        *number_columns("RMS, °", "MSE, rad²"),
         Column("paper", paper=True),
         *number_columns("training labels", "calibration labels", "seeds"),
     ]
     lines: list[list[str | Entry]] = [
         [
             *(cell.setup, cell.method, cell.split, str(cell.occlusion), joint_label(cell.joint), mcc_entry(cell)),
-            *(fixed(cell.paper_mcc), mse_entry(cell), fixed(cell.paper_mse), str(cell.labels)),
+            *(fixed(cell.paper_mcc), rms(cell.mse), mse_entry(cell), fixed(cell.paper_mse), str(cell.labels)),
             *(str(cell.calibration_labels), ", ".join(map(str, cell.seeds))),
         ]
         for cell in source.cells

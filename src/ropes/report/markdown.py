@@ -1,4 +1,4 @@
-"""Markdown tables of squared errors: a block for each condition, a line for each method.
+"""Markdown tables of errors: a block for each condition, a line for each method.
 
 The compared fits decide the form: methods, labels in training (Table 2), or training data (curves).  Bold errors reach
 the paper's counterpart, which stands below ours.
@@ -23,7 +23,7 @@ from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks
-from ropes.report.numbers import fixed
+from ropes.report.numbers import fixed, rms
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, number_columns, paragraphs, text_columns
 from ropes.report.words import TABLE1_ORDER, counted, joint_label, method_label, origin
 
@@ -49,7 +49,7 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
 
     Args:
         found: of one experiment.
-        label_free: of our methods, include only maps without labels.
+        label_free: of our methods, include only maps without labels; errors are RMS in degrees.
     """
     every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
@@ -74,7 +74,7 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
         note += "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. "
     written = _table(["test data", "method"], ["labels"], joints, blocks)
-    return paragraphs(written, marks.markdown(), note + _origin(found, cells))
+    return paragraphs(written, marks.markdown(), note + _origin(found, cells, in_degrees=label_free))
 
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
@@ -107,7 +107,7 @@ def _methods(
         joints: the columns.
         not_shifted: of shifted poses, with lines fitted on poses in distribution.
         marks: takes the notes.
-        label_free: leave out our lines that use labels.
+        label_free: leave out our lines that use labels; errors are RMS in degrees.
     """
     order = sorted(
         cells, key=lambda cell: (cell.split, TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)))
@@ -121,15 +121,15 @@ def _methods(
                 continue
             words = marks.method(method, method_label(method), published=any(bars))
             labels = f"{next(iter(at.values())).labels - fewer:,}"
-            lines.append([words, labels, *_ours(at, joints, bars)])
+            lines.append([words, labels, *_ours(at, joints, bars, label_free)])
             beside = {cell.joint: cell for cell in not_shifted if _fitted_as(cell) == (*condition, method, -fewer)}
             if beside:
                 lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
-        lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars)
+        lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, label_free)
         if not mse_comparable(condition[0], condition[2]):
             lines += _correlations(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
-            lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full)
+            lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, label_free)
         blocks[name] = lines
     return blocks
 
@@ -216,9 +216,9 @@ def _of_paper(fits: Iterable[Fit], joints: Sequence[str], name: str) -> list[flo
     return [numbers.get(joint) for joint in joints]
 
 
-def _published(words: Sequence[str], values: Sequence[float | None]) -> list[Line]:
-    """A line of the paper's numbers; none without numbers."""
-    shown = ["" if value is None else fixed(value) for value in values]
+def _published(words: Sequence[str], values: Sequence[float | None], in_degrees: bool = False) -> list[Line]:
+    """A line of the paper's numbers, or of RMS in degrees of its MSE; none without numbers."""
+    shown = ["" if value is None else rms(value) if in_degrees else fixed(value) for value in values]
     return [[*words, *shown]] if any(shown) else []
 
 
@@ -227,8 +227,8 @@ def _by_size(cell: JointErrors) -> tuple[Any, ...]:
     return cell.setup, cell.split, cell.occlusion, method_of(cell.method), *size, -cell.calibration_labels
 
 
-def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None]) -> list[str | Entry]:
-    """Our MSE of each joint; it reaches the bar if it does so rounded like the paper's."""
+def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degrees: bool = False) -> list[str | Entry]:
+    """Our MSE of each joint, or its RMS in degrees; it reaches the bar if the MSE does so rounded like the paper's."""
     entries: list[str | Entry] = []
     for joint, bar in zip(joints, bars, strict=True):
         cell = at.get(joint)
@@ -236,7 +236,8 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None]) -> list[
             entries.append("")
         else:
             compared = bar is not None and mse_comparable(cell.setup, cell.split)
-            entries.append(mse_entry(cell, compared and bar is not None and reaches(cell.mse, bar)))
+            reached = compared and bar is not None and reaches(cell.mse, bar)
+            entries.append(Entry(rms(cell.mse), (), reached) if in_degrees else mse_entry(cell, reached))
     return entries
 
 
@@ -259,12 +260,15 @@ def _seeds(cells: Sequence[JointErrors]) -> str:
     )
 
 
-def _origin(found: Results, cells: Sequence[JointErrors], bar: str = "the paper's ROPES") -> str:
+def _origin(
+    found: Results, cells: Sequence[JointErrors], bar: str = "the paper's ROPES", *, in_degrees: bool = False
+) -> str:
     """Units, deviations and training seeds of the errors, their training data beside the paper's, and the origin."""
     several = any(len(cell.seeds) > 1 for cell in cells)
     second = ", the second ± over training seeds" if several else ""
+    errors = "RMS error in degrees, mean over test draws" if in_degrees else "MSE in rad², ± over test draws"
     about = (
-        f"MSE in rad², ± over test draws of {_seeds(cells)}{second}, bold where it reaches {bar}.",
+        f"{errors} of {_seeds(cells)}{'' if in_degrees else second}, bold where it reaches {bar}.",
         _data(found, [cell for cell in cells if cell.paper_mse is not None]),
         origin(found),
     )

@@ -20,7 +20,7 @@ from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.joints import pose_entries
-from ropes.report.numbers import error, error_and_deviation, fixed
+from ropes.report.numbers import degrees, error_and_deviation, fixed, rms
 from ropes.report.page import render
 from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns, wrapped
 from ropes.report.trust import flag_means, kind_label
@@ -159,7 +159,7 @@ def _options(recipe: Mapping[str, Any], preset: Mapping[str, Any], prefix: str =
 
 
 def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[str]) -> Iterator[str]:
-    """Tables of MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
+    """Tables of RMS, MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
     MCC has lines with the paper's number of labels only: no line to radians changes it.
 
@@ -168,6 +168,7 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
         not_shifted: of shifted poses, with lines fitted on poses in distribution.
         joints: in the order of the columns.
     """
+    angles: list[list[str | Entry]] = []
     errors: list[list[str | Entry]] = []
     correlations: list[list[str | Entry]] = []
     for group, words in ((rows, ""), (not_shifted, _NOT_SHIFTED)):
@@ -177,11 +178,12 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
             by_joint = {row.joint: row for row in own}
             ordered = [by_joint[joint] for joint in joints]
             heading = _heading(split, occlusion) + _line(labels) + words
+            angles.append([heading, *(rms(row.mse_mean) for row in ordered)])
             errors.append([heading, *(_entry(*error_and_deviation(row.mse_mean, row.mse_std)) for row in ordered)])
             if labels == CALIBRATION_LABELS and not words:
                 entries = [_entry(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in ordered]
                 correlations.append([heading, *entries])
-    for title, lines in (("MSE, rad²", errors), ("MCC", correlations)):
+    for title, lines in (("RMS error, °", angles), ("MSE, rad²", errors), ("MCC", correlations)):
         yield Table([*text_columns(title), *number_columns(*joints)], lines).markdown()
 
 
@@ -215,12 +217,12 @@ def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
                 _heading(split, occlusion),
                 f"{group[0].level:.0%}, {kind_label(kind, labels)}",
                 " to ".join(fixed(end(row.coverage for row in group)) for end in (min, max)),
-                " to ".join(error(end(row.width for row in group)) for end in (min, max)),
+                " to ".join(degrees(end(row.width for row in group)) for end in (min, max)),
                 fixed(group[0].auroc),
             ]
             for (split, occlusion, kind, labels), group in groups.items()
         ]
-        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, rad")
+        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, °")
         yield Table([*heads, Column("AUROC of the flag")], lines).markdown()
 
 

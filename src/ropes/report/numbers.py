@@ -1,10 +1,11 @@
 """Number formats of pages, terminals, Markdown tables and model cards.
 
 Correlations, shares and the paper's numbers have a fixed number of decimals.  Errors have at least three decimals and
-two significant digits; a standard deviation has as many decimals as its mean.  A number other than zero never prints
-as zero.
+two significant digits; a standard deviation has as many decimals as its mean.  Angles print in degrees.  A number
+other than zero never prints as zero.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -44,6 +45,23 @@ def error_and_deviation(mean: float | None, deviation: float | None) -> tuple[st
     return error(mean), fixed(deviation or 0.0, _decimals(mean or 0.0))
 
 
+def degrees(angle: float | None) -> str:
+    """An angle in radians as degrees with at least one decimal and two significant digits: "8.3", "0.16"; "–" for None.
+
+    Args:
+        angle: radians; not negative.
+    """
+    if angle is None:
+        return "–"
+    shown = math.degrees(angle)
+    return fixed(shown, _decimals(shown, 1))
+
+
+def rms(mse: float | None) -> str:
+    """The root of a mean squared error (rad²) in degrees, formatted by `degrees`; "–" for None."""
+    return degrees(None if mse is None else math.sqrt(mse))
+
+
 def median_and_range(values: Floats, text: Callable[[float], str]) -> str:
     """Median (minimum to maximum) of the finite values; the median alone of one value; empty without any."""
     kept = values[np.isfinite(values)]
@@ -53,9 +71,9 @@ def median_and_range(values: Floats, text: Callable[[float], str]) -> str:
     return middle if len(kept) == 1 else f"{middle} ({least} to {greatest})"
 
 
-def _decimals(value: float) -> int:
-    """Decimals for two significant digits, and at least three."""
+def _decimals(value: float, least: int = 3) -> int:
+    """Decimals for two significant digits, and at least `least`."""
     if abs(value) < _ROUNDING:
-        return 3
+        return least
     exponent = int(f"{value:.1e}".partition("e")[2])  # of the rounded number: 0.00996 has that of 0.010
-    return max(3, 1 - exponent)
+    return max(least, 1 - exponent)

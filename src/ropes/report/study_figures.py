@@ -132,7 +132,7 @@ def supervision_curves(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> F
 
 @styled
 def feasibility_maps(drawn: NDArray[np.int64], possible: NDArray[np.int64], upright: Floats) -> Figure:
-    """Possible angles of middle and lower joint, with the upper joint upright and over all its angles (Figs. 9, 10).
+    """Possible middle and lower joint angles, degrees, with the upper joint upright and over all its angles (Figs. 9, 10).
 
     Args:
         drawn: number of sampled states for each pair of angles, (30, 30).
@@ -140,13 +140,13 @@ def feasibility_maps(drawn: NDArray[np.int64], possible: NDArray[np.int64], upri
         upright: share of possible states with the upper joint upright.
     """
     middle, lower = (next(factor for factor in GRID if factor.name == f"{n}_joint") for n in ("middle", "lower"))
-    extent = (lower.low, lower.high, middle.low, middle.high)
+    extent = tuple(np.degrees((lower.low, lower.high, middle.low, middle.high)))
     shares = np.divide(possible, drawn, out=np.zeros(drawn.shape), where=drawn > 0)
     titles = ("upper joint upright", f"all: {possible.sum() / max(1, drawn.sum()):.1%} of the states")
     figure, panels = titled_panels(titles, height=3.4, columns=2, width=7.6)
     for panel, values in zip(panels, (upright, shares), strict=True):
         image = panel.imshow(values, origin="lower", extent=extent, aspect="auto", cmap="Blues", vmin=0, vmax=1)
-        panel.set(xlabel="lower joint, rad", ylabel="middle joint, rad")
+        panel.set(xlabel="lower joint, °", ylabel="middle joint, °")
         panel.grid(visible=False)
     figure.colorbar(image, ax=panels, label="share that is possible", shrink=0.9)
     return figure

@@ -10,7 +10,7 @@ from ropes.evaluation.rows.model import ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
-from ropes.report.numbers import error, fixed
+from ropes.report.numbers import degrees, error, fixed, rms
 from ropes.report.study_numbers import score_text
 from ropes.report.table import Table, grouped, number_columns, text_columns
 from ropes.report.words import joint_label, map_of
@@ -51,19 +51,20 @@ def print_table(results: Results, console: Console | None = None) -> None:
 
 
 def _joints(cells: Iterable[JointErrors]) -> Table:
-    """A line for each condition and joint: MCC and MSE, with the paper's in brackets."""
+    """A line for each condition and joint: error in degrees, then MCC and MSE with the paper's in brackets."""
     columns = [*text_columns("split"), *number_columns("occlusion"), *text_columns("joint")]
     lines = [
         [
             cell.split,
             f"{cell.occlusion} px" if cell.occlusion else "none",
             joint_label(cell.joint),
+            rms(cell.mse),
             _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
             _beside(error(cell.mse), cell.paper_mse, cell.mse_reached),
         ]
         for cell in cells
     ]
-    return Table([*columns, *number_columns("MCC", "MSE, rad²")], lines)
+    return Table([*columns, *number_columns("RMS, °", "MCC", "MSE, rad²")], lines)
 
 
 def _beside(ours: str, paper: float | None, reached: bool | None) -> str:
@@ -92,7 +93,7 @@ def _models(rows: Sequence[ModelRow]) -> Table:
 
 
 def print_calibration(calibration: Calibration, console: Console | None = None) -> None:
-    """Print the known errors of a calibration, a line for each joint.
+    """Print the known errors of a calibration in degrees, a line for each joint.
 
     Args:
         calibration: to print.
@@ -103,10 +104,10 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
     columns: dict[str, Mapping[str, float]] = {}
     notes = []
     if errors and errors.left_out is not None:
-        columns["left out, rad"] = errors.left_out
+        columns["left out, °"] = errors.left_out
         notes.append("left out: leave-one-out root mean square error of the line over the labelled poses")
     if errors and errors.half_width is not None and intervals is not None:
-        columns[f"{intervals.level:.0%}, rad"] = errors.half_width
+        columns[f"{intervals.level:.0%}, °"] = errors.half_width
     if not columns:
         few = "too few labels, and " if calibration.samples else ""
         console.print(f"no estimate of the errors: {few}no anchors", highlight=False, markup=False)
@@ -115,7 +116,7 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         behind = f"{intervals.samples} {_FROM[intervals.source]}"
         notes.append(f"{intervals.level:.0%}: half the interval at the median σ, from {behind}")
     lines = [
-        [joint_label(joint), *(error(values[joint]) for values in columns.values())]
+        [joint_label(joint), *(degrees(values[joint]) for values in columns.values())]
         for joint in next(iter(columns.values()))
     ]
     console.print(Table([*text_columns("joint"), *number_columns(*columns)], lines).terminal())

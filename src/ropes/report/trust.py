@@ -1,6 +1,6 @@
 """Coverage of intervals and detection of out-of-distribution images: a section of the page, and a Markdown table."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.trust import INTERVALS, CoverageRow
 from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
-from ropes.report.numbers import error, fixed
+from ropes.report.numbers import degrees, fixed
 from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, grouped, named_once, number_columns, paragraphs, text_columns
 from ropes.report.words import counted, in_words, joint_label, origin
@@ -109,12 +109,12 @@ def intervals_and_flags(source: Source) -> Iterator[Section]:
 
 def coverage_table(coverage: Coverage) -> Table:
     """A line for each condition and joint; coverage and width of each kind of interval, AUROC and share flagged."""
-    kinds = [heading for kind in coverage.kinds for heading in (f"coverage, {kind_label(*kind)}", "width, rad")]
+    kinds = [heading for kind in coverage.kinds for heading in (f"coverage, {kind_label(*kind)}", "width, °")]
     columns = [*text_columns("split"), *number_columns("px"), *text_columns("joint")]
     columns += number_columns(*kinds, "AUROC", "flagged")
     lines = []
     for line in coverage.lines:
-        pairs = [text for held, width in line.pairs for text in (fixed(held), error(width))]
+        pairs = [text for held, width in line.pairs for text in (fixed(held), degrees(width))]
         place = [line.split, str(line.occlusion), joint_label(line.joint)]
         lines.append([*place, *pairs, fixed(line.auroc), fixed(line.flagged)])
     return Table(columns, lines)
@@ -152,19 +152,14 @@ def trust_figure(coverage: Coverage) -> Figure:
             for place in dict.fromkeys((0, len(kinds) - 1)):
                 style = {"color": colour, "linestyle": DASHED if kinds[place][0] in ("labels", "own") else "-"}
                 label = joint_label(joint) if place == 0 else None
-                for panel, which in ((held, 0), (width, 1)):
-                    _draw(
-                        panel,
-                        pixels,
-                        {size: pair[place][which] for size, pair in pairs.items()},
-                        label=label,
-                        ms=3,
-                        **style,
-                    )
+                shares = {size: pair[place][0] for size, pair in pairs.items()}
+                widths = {size: np.degrees(as_number(pair[place][1])) for size, pair in pairs.items()}
+                for panel, values in ((held, shares), (width, widths)):
+                    _draw(panel, pixels, values, label=label, ms=3, **style)
         held.axhline(coverage.level, color=INK, linestyle=":", linewidth=1)
         _draw(flag, pixels, {line.occlusion: line.auroc for line in own}, color=OURS)
         held.set(title=f"{split}: coverage", ylim=(0, 1.02))
-        width.set(title=f"{split}: mean width, rad")
+        width.set(title=f"{split}: mean width, °")
         width.set_ylim(bottom=0)
         flag.set(title=f"{split}: AUROC of the flag", ylim=(0.4, 1.02))
         for panel in (held, width, flag):
@@ -172,7 +167,7 @@ def trust_figure(coverage: Coverage) -> Figure:
     return shared_legend(figure, panels)
 
 
-def _draw(panel: Axes, pixels: Sequence[int], values: dict[int, float | None], **style: Any) -> None:
+def _draw(panel: Axes, pixels: Sequence[int], values: Mapping[int, float | None], **style: Any) -> None:
     panel.plot(pixels, [as_number(values.get(size)) for size in pixels], marker="o", **style)
 
 
