@@ -23,6 +23,7 @@ from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
 from ropes.models.registry import find_run
+from ropes.report.numbers import rms
 from ropes.simulation.corruption import OCCLUDER_NAMES, Hiding, occlude
 
 PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"
@@ -128,7 +129,7 @@ def written(found: dict[str, Any]) -> str:
         lines.append(
             [
                 words,
-                *(f"{value:.4f}" for value in row["mse"]),
+                *(rms(value) for value in row["mse"]),
                 *("" if share is None else f"{share:.1%}" for share in shares),
                 f"{min(row['coverage']):.2f} to {max(row['coverage']):.2f}",
             ]

@@ -57,7 +57,8 @@ ORDER = r"has \d\.\d% of the pairs of its policies' poses in the wrong order whe
 
 
 def width(read: str, commanded: str) -> str:
-    return rf"has standard deviation [\d.]+° \({read} rad\) .* where [\d.]+° \({commanded} rad\) was commanded \(or the coordinate is wrong at the"
+    expected = rf"where [\d.]+° \({commanded} rad\) was commanded \(or the coordinate is wrong at the"
+    return rf"has standard deviation [\d.]+° \({read} rad\) .* {expected}"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def width(read: str, commanded: str) -> str:
         (told(0.7, -0.7, 1), width(r"0\.5\d", r"1\.00")),
         (
             told(0.7, -0.7, usual=0.5),
-            r"has mean -?\d\.\d° \(-?0\.0\d rad\) without intervention where 28\.6° \(0\.50 rad\) was",
+            r"has mean -?\d\.\d° \(-?0\.0\d rad\) without .* where 28\.6° \(0\.50 rad\) was",
         ),
         (told(1.4, 0.0), r"has mean \d+\.\d° \(0\.\d\d rad\) without intervention where 0\.0° \(0\.00 rad\) was"),
     ],

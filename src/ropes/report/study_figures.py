@@ -132,7 +132,7 @@ def supervision_curves(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> F
 
 @styled
 def feasibility_maps(drawn: NDArray[np.int64], possible: NDArray[np.int64], upright: Floats) -> Figure:
-    """Possible middle and lower joint angles, degrees, with the upper joint upright and over all its angles (Figs. 9, 10).
+    """Possible middle and lower joint angles, degrees; the upper joint upright, and over all its angles (Figs. 9, 10).
 
     Args:
         drawn: number of sampled states for each pair of angles, (30, 30).
