@@ -44,7 +44,7 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
         cells = [cell.strip() for cell in line.strip("│").split("│")]
         occlusion = f"{row.occlusion} px" if row.occlusion else "none"
         assert cells[:3] == [row.split, occlusion, row.joint.replace("panda_joint", "joint ")]
-        assert float(cells[3]) == pytest.approx(np.degrees(np.sqrt(row.mse_mean)), abs=0.05)
+        assert float(cells[3]) == pytest.approx(np.degrees(np.sqrt(row.mse_mean or 0.0)), abs=0.05)
         assert cells[4].startswith(f"{row.mcc_mean:.3f}")
         assert cells[5].startswith(error(row.mse_mean))
 
