@@ -64,7 +64,7 @@ def _calibration(cells: Iterable[JointErrors]) -> str:
 
 
 def _card(block: Sequence[JointErrors], preset: str) -> Markup:
-    """The table of one condition and method: a line a joint, an RMS and an MSE for each map to radians."""
+    """The table of a condition and method: a line a joint; an MSE for each map to radians, the first in degrees too."""
     first = block[0]
     lines = {
         joint: {map_of(cell): cell for cell in own}
@@ -74,7 +74,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     baseline = any(cell.all_labels_mse is not None for cell in block)
     columns = [
         *text_columns("joint"),
-        *number_columns(*(f"RMS, °, {words}" for words in maps)),
+        *number_columns("RMS, °"),
         Column("MCC", marked=True),
         Column("matched"),
         Column("paper", paper=True),
@@ -89,7 +89,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
         table.append(
             [
                 joint_label(joint),
-                *(rms(one.mse if one else None) for one in errors),
+                rms(cell.mse),
                 mcc_entry(cell, cell.mcc_reached),
                 fixed(cell.mcc_matched),
                 fixed(cell.paper_mcc),
