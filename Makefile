@@ -1,4 +1,4 @@
-# Everything from a bare clone: `make demo` runs the main job, `make test` all checks.
+# Everything from a bare clone: `make demo` runs the main job, `make test` the checks of this machine.
 # Both install first. They need only make and Python 3.11 or later, or uv, which brings one.
 
 VENV := .venv
@@ -48,7 +48,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## simulate, learn without a label, evaluate and report: some 9 minutes on two cores with AMX, 18 without
 	$(BIN)/ropes reproduce demo --out $(DEMO)
 
-test: lint types unit portable ## every check: ruff, mypy, pytest, and the tests that train without AMX
+test: lint types unit ## ruff, mypy and every test
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -85,6 +85,7 @@ def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: P
     )
 
 
+@pytest.mark.slow
 def test_the_usage_on_the_card_runs(
     exported: Path,
     run: Path,
@@ -183,15 +184,19 @@ def test_packaging_again_replaces_an_export_and_nothing_else(
     ],
 )
 def test_what_cannot_be_packaged_is_refused_in_a_line(
-    words: str, line: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, line: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert line in refusal(capsys, "package", str(run), "--out", str(tmp_path / "out"), *words.split())
+    assert line in refusal(capsys, "package", str(tiny_run), "--out", str(tmp_path / "out"), *words.split())
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
 def test_a_missing_extra_is_named(
-    package: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    package: str,
+    tiny_run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     original = importlib.import_module
 
@@ -201,7 +206,8 @@ def test_a_missing_extra_is_named(
         return original(name, package_of)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    line = refusal(capsys, "package", str(run), "--format", "onnx", "--name", "tiny", "--out", str(tmp_path / "out"))
+    words = ("package", str(tiny_run), "--format", "onnx", "--name", "tiny", "--out", str(tmp_path / "out"))
+    line = refusal(capsys, *words)
     assert line == f"--format onnx needs the package {package}: pip install 'ropes[export]'"
     assert not (tmp_path / "out").exists()
 
@@ -235,6 +241,7 @@ def test_killed_halfway_it_leaves_nothing(run: Path, tmp_path: Path, monkeypatch
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_pretrained_estimator_is_a_folder_unless_a_download_is_allowed(
     run: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
