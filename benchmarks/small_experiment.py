@@ -1,8 +1,8 @@
 """A small experiment for tests with kills: `ropes reproduce` with few images and few steps.
 
-    python -m benchmarks.small_experiment [--at-once] --out FOLDER
+    python -m benchmarks.small_experiment [--at-once] [--anchors 120] --out FOLDER
 
-Three methods are fitted on 120 anchors of an arm with one camera, one fit after the other, or with
+Three methods are fitted on the anchors of an arm with one camera, one fit after the other, or with
 `--at-once` two at a time in separate processes. To resume, run the same command again. The fits are too short to learn
 anything. Evaluations are short too: errors are over 20 poses, and with `--at-once` there are scores of disentanglement.
 """
@@ -59,12 +59,13 @@ def main() -> None:
     """Run the experiment, or go on with it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--at-once", action="store_true", help="run two fits at a time")
+    parser.add_argument("--anchors", type=int, default=120, help="number of anchors to learn from")
     parser.add_argument("--out", type=Path, required=True, help="folder of the experiment")
     arguments = parser.parse_args()
     plan = Experiment(
         name="supervision" if arguments.at_once else "demo",
         recipes={method: small_recipe(method) for method in METHODS},
-        anchors={SETTING: 120},
+        anchors={SETTING: arguments.anchors},
         test_anchors=200 if arguments.at_once else 60,
         seeds=(0,),
         occlusions=() if arguments.at_once else (0, 32),
