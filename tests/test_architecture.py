@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import distributions, requires, version
 from pathlib import Path
 
@@ -40,16 +41,24 @@ def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> list[tuple[str, int]]:
     """Dotted names that a file imports, wherever in the file, with the line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found: list[tuple[str, int]] = []
+    for node in ast.walk(tree(path)):
         match node:
             case ast.Import(names=names):
-                yield from ((alias.name, node.lineno) for alias in names)
+                found += ((alias.name, node.lineno) for alias in names)
             case ast.ImportFrom(level=0, module="ropes", names=names):
-                yield from ((f"ropes.{alias.name}", node.lineno) for alias in names)
+                found += ((f"ropes.{alias.name}", node.lineno) for alias in names)
             case ast.ImportFrom(level=0, module=str(module)):
-                yield module, node.lineno
+                found.append((module, node.lineno))
+    return found
 
 
 def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
@@ -64,7 +73,7 @@ def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
 def test_imports_point_one_way(path: Path) -> None:
     own = room(path)
     if own == "__init__":  # for type checkers alone; what it loads when asked for is tested in test_public_names
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = tree(path).body
         guarded = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
         lines = {line for node in guarded for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         assert {line for _, line in imported_rooms(path)} <= lines
@@ -83,7 +92,7 @@ def test_the_picture_of_the_packages_is_of_these_imports() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_of_ours_are_absolute(path: Path) -> None:
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(tree(path))
     assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 

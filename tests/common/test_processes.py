@@ -76,6 +76,7 @@ def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> Non
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_dead_process_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a process ended with code -9 \(out of memory\?\); run the same"):
         run_all([partial(die, tmp_path)], processes=2, threads=[1], finished=lambda _: None, needs=NEEDS)

@@ -1,5 +1,6 @@
 """Runs jobs in child processes that end with their caller."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -165,6 +166,8 @@ def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, en
     os.environ.clear()  # the fork server's environment is that of its own start
     os.environ.update(environment)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the fork server ignores it
+    gc.freeze()  # what the fork server imported stays
+    gc.enable()  # which the fork server does not
     tune_allocator()
     threadpool_limits(threads)  # for loaded libraries; later ones read the environment
     if torch := sys.modules.get("torch"):
