@@ -86,18 +86,18 @@ def _parts(read: PoseEncoder | StudentNetwork) -> list[str]:
     return [*(f"{part}.{k}" for part in seen for k in range(len(getattr(network, part)))), *seen.values()]
 
 
-def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8]) -> float:
-    """The most of some tries."""
+def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8], times: int) -> float:
+    """The most of so many tries."""
     found = []
-    for _ in range(_TIMES):
+    for _ in range(times):
         began = time.perf_counter()
         read.coordinates(images)
         found.append(len(images) / (time.perf_counter() - began))
     return max(found)
 
 
-def measure(run: Path, dataset: Dataset, seen: int = _SEEN) -> dict[str, dict[str, object]]:
-    """Each precision's figures, int8 with ranges of so many images; the table is printed meanwhile."""
+def measure(run: Path, dataset: Dataset, seen: int, times: int) -> dict[str, dict[str, object]]:
+    """Each precision's figures, int8 with ranges of `seen` images, speeds of so many tries; prints the table."""
     rows = dataset.frames("test-id").index
     images, angles = dataset.read_images(rows), dataset.states("test-id")
     half = len(rows) // 2
@@ -115,7 +115,7 @@ def measure(run: Path, dataset: Dataset, seen: int = _SEEN) -> dict[str, dict[st
             lines = [np.polyfit(z[:half], truth[:half], 1) for z, truth in zip(coordinates.T, angles.T, strict=True)]
         read = np.stack([np.polyval(line, z) for line, z in zip(lines, coordinates.T, strict=True)], axis=1)[half:]
         error = np.sqrt(((read - angles[half:]) ** 2).mean(axis=0))
-        speed = poses_a_second(reader, images[:_TIMED])
+        speed = poses_a_second(reader, images[:_TIMED], times)
         if not found:
             exact, usual, fast = read, error, speed
         moved = np.sqrt(((read - exact) ** 2).mean(axis=0)) / usual
@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
     parser.add_argument("--poses", type=int, default=2_000)
     parser.add_argument("--seen", type=int, default=_SEEN, help="training images for the ranges of int8")
+    parser.add_argument("--times", type=int, default=_TIMES, help="tries of each speed, of which the best counts")
     arguments, began = parser.parse_args(), time.monotonic()
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")
@@ -139,7 +140,7 @@ def main() -> None:
         given = f"--setting {fitted.setting} --scene {fitted.scene or 'white'}"
         anchors = math.ceil(arguments.seen / (1 + 2 * len(fitted.joints)))  # each has a pose for every policy
         simulate(f"{given} --anchors {anchors} --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
-        found = measure(run, open_dataset(Path(folder) / "data"), arguments.seen)
+        found = measure(run, open_dataset(Path(folder) / "data"), arguments.seen, arguments.times)
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})
 

@@ -50,7 +50,8 @@ from ropes.models.student import StudentNetwork
 
 MEASURED = ("anchored", "anchored student", "ldr", "beta-vae", "predict")
 _PACKAGED, _POSES, _IMAGES = "panda-2c", 256, 256
-_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 128"}
+_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples {samples}"}
+_SAMPLES = 128
 _STEPS, _WARM, _MATRIX, _COPIED = 8, 3, 2048, 4 << 20
 
 
@@ -250,6 +251,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=_STEPS, help="timed steps of each method")
     parser.add_argument("--poses", type=int, default=_POSES, help='that a step of "predict" reads')
+    parser.add_argument("--samples", type=int, default=_SAMPLES, help="pairs of images of finger and cube to train on")
     parser.add_argument("--warm", type=int, default=_WARM, help="untimed steps before them")
     parser.add_argument("--matrix", type=int, default=_MATRIX, help="side of the matrices of the large matrix product")
     parser.add_argument("--ops", type=int, default=0, help="also show this number of the slowest operations")
@@ -276,7 +278,7 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
             name = "finger" if method in methods_of("factors") else "arm"
             data = Path(folder) / name
             if method != "predict" and not data.exists():
-                simulate(f"{_DATA[name]} --test-anchors 8", data)
+                simulate(f"{_DATA[name].format(samples=arguments.samples)} --test-anchors 8", data)
             training: Timed
             match method:
                 case "predict":

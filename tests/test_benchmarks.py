@@ -176,6 +176,7 @@ def test_every_renderer_is_timed(scene: SceneName) -> None:
     assert 0 < found["grey_difference_on_arm"] < 30
 
 
+@pytest.mark.slow
 def test_every_metric_of_disentanglement_is_timed(tmp_path: Path) -> None:
     sizes = ("--samples", 400, "--latents", 3, "--factors", 2, "--workers", 1)
     found = figures_of(tmp_path, "disentanglement", *sizes)

@@ -193,6 +193,7 @@ def test_an_estimator_names_the_shapes_that_it_reads(runs: dict[str, Path], apar
         images_of(estimator.run, open_dataset(colour), np.arange(2))
 
 
+@pytest.mark.slow
 def test_inspecting_colour(apart: Path, tmp_path: Path) -> None:
     found = inspect_data(apart, show=False)
     assert found.sizes == APART

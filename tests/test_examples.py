@@ -39,6 +39,7 @@ def test_own_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     assert str(tmp_path / "kuka") in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = tiny.draw(tiny.model().sample(np.random.default_rng(0), 60))
     for n, anchor in enumerate(np.pad(shown, [(0, 0)] * 4 + [(4, 4)])):  # wider than high

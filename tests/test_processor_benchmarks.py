@@ -23,7 +23,7 @@ def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
 
 @pytest.mark.slow
 def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "training", "--method", "beta-vae", *ONE_STEP)
+    found = figures_of(tmp_path, "training", "--method", "beta-vae", "--samples", 24, *ONE_STEP)
     step = found["methods"]["beta-vae"]
     assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
     assert 0.5 < step["in_convolutions"] < 1
@@ -58,7 +58,7 @@ def test_fits_of_one_seed_are_compared(tmp_path: Path, cache_home: Path, monkeyp
 
 @pytest.mark.slow
 def test_reading_in_less_is_compared_with_float32(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "reduced_precision", "--poses", 60, "--seen", 64)["readers"]
+    found = figures_of(tmp_path, "reduced_precision", "--poses", 60, "--seen", 64, "--times", 1)["readers"]
     assert found["float32"]["error"] == [1] * 6
     assert 0 < max(found["bf16"]["moved"]) < 0.3
     assert max(found["int8"]["moved"]) > 0

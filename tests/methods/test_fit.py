@@ -203,6 +203,7 @@ def test_a_run_that_was_changed_ends_as_a_fresh_one(own_run: Path, tmp_path: Pat
     assert tiny.weights(own_run) == tiny.weights(tmp_path / "fresh")
 
 
+@pytest.mark.slow
 def test_lost_weights_are_trained_again(own_run: Path, tiny_run: Path, refit: Refit) -> None:
     (own_run / "ldr" / "wrist" / "weights.safetensors").unlink()
     refit(own_run)
