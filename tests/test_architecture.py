@@ -42,7 +42,7 @@ def room(path: Path) -> str:
 
 
 @cache
-def tree(path: Path) -> ast.Module:
+def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -50,7 +50,7 @@ def tree(path: Path) -> ast.Module:
 def imports(path: Path) -> list[tuple[str, int]]:
     """Dotted names that a file imports, wherever in the file, with the line."""
     found: list[tuple[str, int]] = []
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(parsed(path)):
         match node:
             case ast.Import(names=names):
                 found += ((alias.name, node.lineno) for alias in names)
@@ -73,7 +73,7 @@ def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
 def test_imports_point_one_way(path: Path) -> None:
     own = room(path)
     if own == "__init__":  # for type checkers alone; what it loads when asked for is tested in test_public_names
-        body = tree(path).body
+        body = parsed(path).body
         guarded = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
         lines = {line for node in guarded for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
         assert {line for _, line in imported_rooms(path)} <= lines
@@ -92,7 +92,7 @@ def test_the_picture_of_the_packages_is_of_these_imports() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_of_ours_are_absolute(path: Path) -> None:
-    nodes = ast.walk(tree(path))
+    nodes = ast.walk(parsed(path))
     assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 
