@@ -26,7 +26,7 @@ from ropes.methods.fit import fit
 from ropes.methods.weights import weights_digest
 from ropes.metrics.transfer import REGRESSORS
 from ropes.report.html import write_report
-from ropes.report.study_numbers import METRICS
+from ropes.report.study_numbers import COUNTS, METRICS
 from ropes.simulation.finger_setting import HUE, NAMES, SCENARIOS, hues_of
 from tests import tiny
 from tests.conftest import MEASURED, REGRESSED
@@ -61,8 +61,8 @@ def test_results_say_which_fit_they_are_of(measured: Path, run: Path) -> None:
 def test_every_score_of_the_study_is_there(measured: Path) -> None:
     row = row_of(measured)
     transfer = {f"{regressor}_{scenario}" for regressor in REGRESSORS for scenario in SCENARIOS}
-    assert set(row.scores) == {*METRICS, "elbo", "reconstruction", "classifier", *transfer}
-    assert set(row.reasons) == {"beta_vae", "factor_vae"}
+    assert set(row.scores) == {*METRICS, *COUNTS, "elbo", "reconstruction", "classifier", *transfer}
+    assert set(row.reasons) == {"beta_vae", "factor_vae", "tmex"}  # four latents, seven factors
     assert set(row.errors) == {*transfer, "classifier"}
     assert row.sizes == {"tested": MEASURED, **dict.fromkeys(SCENARIOS, REGRESSED)}
     assert all(set(errors) == set(NAMES) for errors in row.errors.values())
@@ -172,6 +172,10 @@ def test_latents_that_are_the_factors_are_disentangled() -> None:
     told = disentanglement(factors * [1, -2, 3], factors, ("a", "b", "c"), workers=1)
     assert told["scores"]["dci"] > 0.95
     assert told["scores"]["beta_vae"] == pytest.approx(1, abs=0.02)
+    assert told["scores"]["infom"] > 0.9
+    assert told["scores"]["infoc"] > 0.9
+    assert told["scores"]["tmex"] == 0
+    assert told["scores"]["es_size"] == 1
     assert told["reasons"] == {}
     assert told["informativeness"]["b"] > 0.98
     with pytest.raises(UserError, match="cannot be measured: factor column 0 never changes"):

@@ -42,11 +42,14 @@ from ropes.metrics import (
     beta_vae_score,
     correlation_matrix,
     dci,
+    dci_es,
     explicitness,
     factor_vae_score,
+    infomec,
     mig,
     modularity,
     sap,
+    tmex,
 )
 from ropes.metrics.disentanglement import Undefined
 from ropes.metrics.transfer import classifier_errors, transfer_errors
@@ -173,6 +176,8 @@ def disentanglement(
     """
     try:
         full = dci(latents, factors, categorical=categorical, seed=seed, workers=workers)
+        capacity = dci_es(latents, factors, categorical=categorical, seed=seed)
+        information = infomec(latents, factors, seed=seed)
         scores: dict[str, float] = {
             "dci": full.disentanglement,
             "completeness": full.completeness,
@@ -183,6 +188,12 @@ def disentanglement(
             "explicitness": explicitness(latents, factors, seed=seed),
             "beta_vae": beta_vae_score(latents, factors, complete=complete, seed=seed),
             "factor_vae": factor_vae_score(latents, factors, complete=complete, seed=seed),
+            "infom": information.modularity,
+            "infoc": information.compactness,
+            "infoe": information.explicitness,
+            "es_explicitness": capacity.explicitness,
+            "es_size": capacity.size,
+            "tmex": _violations(latents, factors, categorical),
         }
     except ValueError as error:
         raise UserError(f"disentanglement cannot be measured: {error}") from error
@@ -221,6 +232,13 @@ def _latents(
         write_pictures(pictures, reader, examples, latents.of["test-id"])
     write_latents(path, latents, task.factors, origin)
     return latents
+
+
+def _violations(latents: Floats, factors: Floats, categorical: Iterable[int]) -> float:
+    """T-MEX of the latents that are matched to the factors one by one; undefined for fewer latents than factors."""
+    if latents.shape[1] < factors.shape[1]:
+        return Undefined(f"{latents.shape[1]} latents cannot measure {factors.shape[1]} factors one by one")
+    return float(tmex(latents, factors, categorical=categorical).score)
 
 
 def _matched_correlation(latents: Floats, factors: Floats) -> float:

@@ -11,7 +11,18 @@ from ropes.metrics.calibration import (
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
-from ropes.metrics.disentanglement import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
+from ropes.metrics.disentanglement import (
+    beta_vae_score,
+    dci,
+    dci_es,
+    explicitness,
+    factor_vae_score,
+    infomec,
+    mig,
+    modularity,
+    sap,
+    tmex,
+)
 from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.joints import Evaluation
 from ropes.metrics.transfer import explained
@@ -27,10 +38,12 @@ __all__ = [
     "commanded_calibration",
     "correlation_matrix",
     "dci",
+    "dci_es",
     "explained",
     "explicitness",
     "factor_vae_score",
     "few_labels",
+    "infomec",
     "linear_calibration",
     "matched_means",
     "mcc",
@@ -39,4 +52,5 @@ __all__ = [
     "protocol",
     "sap",
     "structural_hamming_distance",
+    "tmex",
 ]

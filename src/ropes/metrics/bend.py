@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import PchipInterpolator
 
 Floats = NDArray[np.float64]
 #: Probability bins whose means are matched; finer in both tails, where the map is nonlinear.
@@ -38,6 +37,8 @@ def bend(values: ArrayLike, knots: Floats) -> Floats:
 
     Between the knots it is a monotone cubic (PCHIP); beyond them it is the line through the last two.
     """
+    from scipy.interpolate import PchipInterpolator
+
     x, (inputs, outputs) = np.asarray(values, dtype=np.float64), knots
     inside = np.clip(x, inputs[0], inputs[-1])
     slopes = np.diff(outputs)[[0, -1]] / np.diff(inputs)[[0, -1]]

@@ -4,8 +4,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 Method = Literal["pearson", "spearman"]
 Matching = Literal["identity", "hungarian"]
@@ -29,6 +27,8 @@ def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method =
     Raises:
         ValueError: shapes disagree, fewer than two samples, values not finite, a constant angle, or an unknown method.
     """
+    from scipy.stats import rankdata
+
     estimate, angle = paired(estimates, angles)
     if estimate.shape[0] < 2:
         raise ValueError(f"correlation needs at least two samples, got {estimate.shape[0]}")
@@ -57,6 +57,8 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
     Raises:
         ValueError: too few coordinates, or an unknown matching.
     """
+    from scipy.optimize import linear_sum_assignment
+
     scores = np.asarray(matrix, dtype=np.float64)
     coordinates, joints = scores.shape
     if matching not in get_args(Matching):

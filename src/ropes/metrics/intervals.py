@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from ropes.metrics.correlation import Floats
 
@@ -77,6 +76,8 @@ def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
     Raises:
         ValueError: one of the two is empty, or a value is NaN.
     """
+    from scipy.stats import rankdata
+
     low, high = np.asarray(negatives, dtype=np.float64), np.asarray(positives, dtype=np.float64)
     if not len(low) or not len(high) or np.isnan(low).any() or np.isnan(high).any():
         raise ValueError("expected at least one number of each kind")

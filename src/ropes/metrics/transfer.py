@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, spearmanr
 
 from ropes.metrics.disentanglement.samples import checked, tree_options
 
@@ -194,6 +193,8 @@ def rank_correlations(table: ArrayLike) -> Floats:
     Raises:
         ValueError: not a table (n, c).
     """
+    from scipy.stats import spearmanr
+
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:
         raise ValueError(f"expected a table (n, c), got {values.shape}")
@@ -224,6 +225,8 @@ def rank_correlation(one: ArrayLike, other: ArrayLike) -> RankCorrelation:
     Raises:
         ValueError: columns of different lengths.
     """
+    from scipy.stats import norm
+
     pair = [np.asarray(column, dtype=np.float64) for column in (one, other)]
     if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
         raise ValueError(f"expected two columns of one length, got {pair[0].shape} and {pair[1].shape}")

@@ -18,6 +18,7 @@ from ropes.report.page import Section, Source, explained
 from ropes.report.study_numbers import (
     ALL_REGRESSORS,
     CLASSIFIER,
+    COUNTS,
     LABEL_FREE,
     METRICS,
     OOD1,
@@ -45,7 +46,7 @@ from ropes.simulation.settings import FINGER_CUBE
 #: Heading, explanation, sentences with numbers, and figures by their labels.
 Topic = tuple[str, Markup, list[str], dict[str, Figure]]
 #: Every score of the table of models, with its heading.
-_COLUMNS = METRICS | LABEL_FREE
+_COLUMNS = METRICS | COUNTS | LABEL_FREE
 _COLUMNS |= {"classifier": CLASSIFIER}
 _COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in ALL_REGRESSORS.items() for s, name in SCENARIOS.items()}
 _COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in ALL_REGRESSORS.items()}
@@ -163,7 +164,7 @@ def all_numbers(source: Source) -> Iterator[Section]:
         ]
         for row in rows
     ]
-    reasons = sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()})
+    reasons = sorted({f"{_COLUMNS[name]}: {why}" for row in rows for name, why in row.reasons.items()})
     undefined = [absent(f"Undefined, {reason}.") for reason in reasons]
     table = details(f"{len(lines)} models", Table(columns, lines).html(), opened=True)
     yield Section("all-models", "All numbers", [explained("all_models", sizes=sizes_text(rows)), *undefined, table])

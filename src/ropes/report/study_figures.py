@@ -38,7 +38,7 @@ def metric_violins(rows: Sequence[ModelRow]) -> Figure:
     figure, panels = titled_panels(metrics.values(), height=2.1, columns=4)
     for panel, score in zip(panels, metrics, strict=True):
         _violins(panel, {words: column(group, score) for words, group in by_supervision(rows).items()}, _COLOURS)
-        panel.set_ylim(-0.03, 1.03)
+        panel.set_ylim(min(-0.03, panel.get_ylim()[0]), 1.03)
     return shared_legend(figure, panels)
 
 

@@ -10,6 +10,7 @@ from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_corre
 from ropes.report.numbers import Floats, error, fixed
 from ropes.report.words import capitalised, counted, joint_label
 
+#: Metrics from 0 to 1; some may fall below 0.
 METRICS = {
     "dci": "DCI",
     "completeness": "completeness",
@@ -21,7 +22,13 @@ METRICS = {
     "beta_vae": "BetaVAE",
     "factor_vae": "FactorVAE",
     "mcc": "MCC, matched",
+    "infom": "InfoM",
+    "infoc": "InfoC",
+    "infoe": "InfoE",
+    "es_explicitness": "explicitness (DCI-ES)",
 }
+#: Metrics on other scales.
+COUNTS = {"tmex": "T-MEX, violations", "es_size": "size (DCI-ES)"}
 LABEL_FREE = {"elbo": "ELBO", "reconstruction": "reconstruction loss"}
 #: The two regressors of the paper's figures; below, all of them.
 REGRESSORS = {"trees": "boosted trees", "mlp": "MLP"}

@@ -1,17 +1,27 @@
 """Disentanglement metrics of the literature, from latents (n, k) and factors (n, f) of the same samples."""
 
+from ropes.metrics.disentanglement.exclusivity import TMEX, tmex
+from ropes.metrics.disentanglement.infomec import InfoMEC, infomec
 from ropes.metrics.disentanglement.information import mig, modularity
-from ropes.metrics.disentanglement.interventional import Undefined, beta_vae_score, factor_vae_score
+from ropes.metrics.disentanglement.interventional import beta_vae_score, factor_vae_score
+from ropes.metrics.disentanglement.loss_capacity import DCIES, dci_es
 from ropes.metrics.disentanglement.predictive import DCI, dci, explicitness, sap
+from ropes.metrics.disentanglement.undefined import Undefined
 
 __all__ = [
     "DCI",
+    "DCIES",
+    "TMEX",
+    "InfoMEC",
     "Undefined",
     "beta_vae_score",
     "dci",
+    "dci_es",
     "explicitness",
     "factor_vae_score",
+    "infomec",
     "mig",
     "modularity",
     "sap",
+    "tmex",
 ]

@@ -4,37 +4,19 @@ They need factors that are independent of each other.  The scores are undefined 
 a finger that cannot intersect its cube.
 """
 
-import math
 from itertools import combinations
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2_contingency
 
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, checked
+from ropes.metrics.disentanglement.undefined import Undefined
 
 Rows = NDArray[np.int64]
 #: Latents of smaller standard deviation are pruned (disentanglement_lib).
 _PRUNED = 0.05
 #: Bins and level of the test for independent factors.
 _COARSE, _LEVEL = 6, 1e-6
-
-
-class Undefined(float):
-    """NaN in place of an undefined score.
-
-    Attributes:
-        reason: why the score is undefined.
-    """
-
-    reason: str
-
-    def __new__(cls, reason: str) -> Self:
-        """NaN with a reason."""
-        undefined = super().__new__(cls, math.nan)
-        undefined.reason = reason
-        return undefined
 
 
 def beta_vae_score(
@@ -192,6 +174,8 @@ def _groups(
 
 def _dependence(factors: Floats) -> str | None:
     """The first dependent pair of factors by a chi-squared test of coarse bins, in words; None if there is none."""
+    from scipy.stats import chi2_contingency
+
     coarse = as_classes(factors, _COARSE)
     for one, other in combinations(range(coarse.shape[1]), 2):
         counts = np.zeros((coarse[:, one].max() + 1, coarse[:, other].max() + 1))

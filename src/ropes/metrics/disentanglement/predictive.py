@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike
 
 from ropes.metrics.disentanglement.samples import (
     BINS,
+    TESTED,
     Classes,
     Floats,
     as_classes,
     checked,
     normalised,
     require_columns,
+    split_rows,
     tree_options,
 )
 
-#: Share of test samples for informativeness, SAP of categorical factors and explicitness.
-_TESTED = 0.25
 _FEWEST = 20
 
 
@@ -85,7 +85,7 @@ def dci(
 
     z, v = checked(latents, factors, _FEWEST)
     classes = require_columns(categorical, v)
-    train, test = _split(len(z), seed)
+    train, test = split_rows(len(z), seed)
     importances, scores = [], []
     for column in range(v.shape[1]):
         target = np.unique(v[:, column], return_inverse=True)[1] if column in classes else v[:, column]
@@ -167,7 +167,7 @@ def _accuracies(latents: Floats, classes: Classes, seed: int) -> Floats:
     """Test accuracy of a linear SVM on each latent alone, (k,)."""
     from sklearn.svm import LinearSVC
 
-    train, test = _split(len(latents), seed)
+    train, test = split_rows(len(latents), seed)
     scores = []
     for latent in latents.T:
         machine = LinearSVC(C=0.01, class_weight="balanced", random_state=seed)
@@ -216,13 +216,6 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, se
     return float(np.mean(means))
 
 
-def _split(samples: int, seed: int) -> tuple[Classes, Classes]:
-    """Training rows and test rows."""
-    order = np.random.default_rng(seed).permutation(samples)
-    count = round(_TESTED * samples)
-    return order[count:], order[:count]
-
-
 def _stratified_split(classes: Classes, seed: int) -> tuple[Classes, Classes]:
     """Training rows and test rows: the same share of every class, and at least one test row of each."""
     order = np.random.default_rng(seed).permutation(len(classes))
@@ -230,5 +223,5 @@ def _stratified_split(classes: Classes, seed: int) -> tuple[Classes, Classes]:
     by_class = np.argsort(number, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-    tested = rank < np.maximum(1, np.round(_TESTED * count))[number]
+    tested = rank < np.maximum(1, np.round(TESTED * count))[number]
     return order[~tested], order[tested]
