@@ -10,7 +10,7 @@ from ropes.cli.import_command import Import
 from ropes.cli.insight import Graph, Inspect
 from ropes.cli.package import Card, Package
 from ropes.cli.record import Record
-from ropes.cli.results import Report, Reproduce, Tables
+from ropes.cli.results import Csv, Report, Reproduce, Tables
 from ropes.cli.simulate import Simulate
 from ropes.cli.watch import Watch
 
@@ -44,6 +44,7 @@ COMMANDS: dict[str, type[Command]] = {
     "package": Package,
     "card": Card,
     "report": Report,
+    "csv": Csv,
     "reproduce": Reproduce,
     "tables": Tables,
 }

@@ -1,4 +1,4 @@
-"""`ropes report`, `reproduce` and `tables`: results as a page, experiments, and the tables of the documentation."""
+"""`ropes report`, `csv`, `reproduce` and `tables`: results as a page and as one table, experiments, tables of pages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,35 @@ class Report:
         out = self.evaluation / "report.html" if self.out is None else self.out
         write_report(self.evaluation, out)
         print(f"wrote {out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv:
+    """Write all figures of results as one flat CSV, one row a figure.
+
+    Example:
+      ropes csv runs/two-cameras-evaluation
+      ropes csv runs/table1 runs/table2 --out figures.csv
+    """
+
+    results: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders with results.json, or results files."""
+    out: Path | None = None
+    """CSV file; results.csv beside the results if omitted."""
+
+    def __post_init__(self) -> None:
+        if self.out is None and len(self.results) > 1:
+            raise UserError(f"{len(self.results)} results need the name of one file; give --out")
+
+    def execute(self) -> None:
+        """Write the file."""
+        from ropes.evaluation.flat import write_csv
+        from ropes.evaluation.results import read
+
+        paths = [path / "results.json" if path.is_dir() else path for path in self.results]
+        out = paths[0].with_suffix(".csv") if self.out is None else self.out
+        count = write_csv(out, [read(path) for path in paths])
+        print(f"wrote {out}: {count} figures")
 
 
 @dataclass(frozen=True, kw_only=True)
