@@ -83,7 +83,6 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
 def test_pictures_are_stored(measured: Path) -> None:
     with np.load(measured / "artefacts" / "finger-cube" / "ada-gvae" / "seed-0" / "pictures.npz") as stored:
         assert stored["sweeps"].shape == (4, 7, 16, 16, 3)
-        assert sorted(stored["latents"]) == [0, 1, 2, 3]
         assert stored["test-hues_made"].shape == stored["test-hues_images"].shape == (6, 16, 16, 3)
         assert np.ptp(stored["test-id_images"]) > 100
         assert stored["drawn"].shape == (12, 16, 16, 3)

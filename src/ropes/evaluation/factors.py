@@ -20,9 +20,8 @@ from ropes.data.layout import open_dataset
 from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
 from ropes.evaluation.factor_latents import LATENTS_FILE, Latents, make_latents, stored_latents, write_latents
-from ropes.evaluation.factor_pictures import PICTURES_FILE, SHOWN, write_pictures
+from ropes.evaluation.factor_pictures import PICTURES_FILE, write_pictures
 from ropes.evaluation.factor_tasks import (
-    PHOTOGRAPHS,
     FactorTask,
     Samples,
     TransferScenario,
@@ -114,12 +113,14 @@ def evaluate_factors(
         "precision": reader.precision,
         "photographs": checksum or "",
     }
-    pictures = folder.artefacts() / PICTURES_FILE
-    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin, pictures)
+    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin)
     tested = latents.of["test-id"], task.factors["test-id"]
     measured = disentanglement(
         *tested, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
     )
+    pictures = folder.artefacts() / PICTURES_FILE
+    if isinstance(reader, VAEReader) and not pictures.exists():
+        write_pictures(pictures, reader, dataset, task, latents.of, images)
     try:
         errors = _transfer(task, latents.of, seed, workers)
         classifier = _classifier_errors(task, latents.of, workers) if task.discrete else {}
@@ -212,24 +213,14 @@ def _latents(
     photographs: Images | None,
     path: Path,
     origin: dict[str, str],
-    pictures: Path,
 ) -> Latents:
-    """The latents of a task's images, from the file `path` if it holds them; a VAE's pictures are written as well."""
+    """The latents of a task's images, from the file `path` if it holds them."""
     origin |= {"images": ", ".join(f"{split} {len(rows)}" for split, rows in task.frames.items())}
     origin |= {"label_free": f"{len(task.held_out.rows)} of {task.held_out.split}"}
-    complete = pictures.exists() or not isinstance(reader, VAEReader)
-    if complete and (stored := stored_latents(path, task.factors, origin)) is not None:
+    if (stored := stored_latents(path, task.factors, origin)) is not None:
         return stored
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = make_latents(reader, task, caches, photographs)
-    if isinstance(reader, VAEReader):
-        tested = dict.fromkeys(scenario.test.split for scenario in task.scenarios.values())
-        examples = {
-            split: caches[split].read(np.arange(min(SHOWN, len(caches[split])))) for split in tested if split in caches
-        }
-        if photographs is not None:
-            examples[PHOTOGRAPHS] = photographs[:SHOWN]
-        write_pictures(pictures, reader, examples, latents.of["test-id"])
     write_latents(path, latents, task.factors, origin)
     return latents
 

@@ -49,7 +49,7 @@ PARTS = (
         rows="model_rows",
         title=study.title,
         findings=lambda source: study_numbers.findings(source.results.model_rows),
-        sections=(study.plots, study.latents, study.all_numbers),
+        sections=(study.traversals, study.plots, study.reconstructions, study.all_numbers),
     ),
     Part(
         rows="action_rows",

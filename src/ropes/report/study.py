@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow, by_disentanglement
@@ -45,6 +46,8 @@ from ropes.simulation.settings import FINGER_CUBE
 
 #: Heading, explanation, sentences with numbers, and figures by their labels.
 Topic = tuple[str, Markup, list[str], dict[str, Figure]]
+#: Name → array of a model's pictures.
+Arrays = dict[str, NDArray[Any]]
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | COUNTS | LABEL_FREE
 _COLUMNS |= {"classifier": CLASSIFIER}
@@ -122,24 +125,49 @@ def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
     yield "Model selection without labels", explained("label_free"), selected(rows), figures
 
 
-def latents(source: Source) -> Iterator[Section]:
-    """Sweeps and reconstructions of three models."""
-    content = [explained("latents")]
+def traversals(source: Source) -> Iterator[Section]:
+    """Traversals of the latents of up to three models."""
+    content = [explained("traversals")]
+    for heading, arrays, row in _shown_models(source):
+        drawn = absent("No pictures were recorded.") if arrays is None else _traversals(heading, arrays, row)
+        content += [tag("h3", heading), drawn]
+    if len(content) > 1:
+        yield Section("traversals", "Traversals of the latents", content)
+
+
+def reconstructions(source: Source) -> Iterator[Section]:
+    """Reconstructions of the same models, and their draws from the prior."""
+    content = [explained("reconstructions")]
+    for heading, arrays, _ in _shown_models(source):
+        if arrays is not None:
+            content += [tag("h3", heading), _reconstructions(heading, arrays)]
+    if len(content) > 1:
+        yield Section("reconstructions", "Reconstructions", content)
+
+
+def _shown_models(source: Source) -> Iterator[tuple[str, Arrays | None, ModelRow]]:
+    """Heading, pictures and row of the VAEs of smallest, median and largest DCI."""
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
-        content += [tag("h3", heading), _pictures(heading, pictures_of(source.folder, row))]
-    yield Section("latents", "Latents of three models", content)
+        yield heading, read_arrays(pictures_of(source.folder, row)), row
 
 
-def _pictures(heading: str, path: Path) -> Markup:
-    """Sweeps of a model's latents, and its reconstructions."""
-    arrays = read_arrays(path)
-    if arrays is None:
-        return absent("No pictures were recorded.")
-    sweeps = [
-        Strip(f"latent {number}", pictures.strip(images))
-        for number, images in zip(arrays["latents"], arrays["sweeps"], strict=True)
-    ]
+def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
+    """A row of images for each latent, with the factor that it encodes; evaluations of older versions name none."""
+    names = factor_names([row])
+    labels = [f"latent {number}" for number in arrays["latents"]]
+    if "encoded" in arrays:
+        encoded = zip(labels, arrays["encoded"], arrays["information"], strict=True)
+        labels = [
+            f"{names[str(factor)]} {fixed(share, 2)}, {label}" if factor else f"no factor, {label}"
+            for label, factor, share in encoded
+        ]
+    rows = [Strip(label, pictures.strip(images)) for label, images in zip(labels, arrays["sweeps"], strict=True)]
+    return strips([("traversals, from −2 on the left to 2 on the right", rows)], "stacked", heading)
+
+
+def _reconstructions(heading: str, arrays: Arrays) -> Markup:
+    """Images above their reconstructions, and draws from the prior."""
     made = [
         Strip(words, pictures.stack([pictures.strip(arrays[f"{split}_{kind}"]) for kind in ("images", "made")]), True)
         for split, words in _SHOWN.items()
@@ -147,7 +175,7 @@ def _pictures(heading: str, path: Path) -> Markup:
     ]
     if "drawn" in arrays:
         made.append(Strip("draws from the prior", pictures.strip(arrays["drawn"]), True))
-    return strips([("sweeps", sweeps), ("images and reconstructions", made)], "stacked", heading)
+    return strips([("images and reconstructions", made)], "stacked", heading)
 
 
 def all_numbers(source: Source) -> Iterator[Section]:
