@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from ropes.evaluation.rows.joint import JointConditions, Row
-from ropes.metrics.joints import CALIBRATED, JOINT_METRICS, Evaluation, JointMetric, over_draws, squared_error
+from ropes.metrics.joints import (
+    CALIBRATED,
+    JOINT_METRICS,
+    Evaluation,
+    JointMetric,
+    over_draws,
+    r_squared,
+    squared_error,
+)
 
 
 def test_each_figure_of_the_protocol_and_of_a_row_has_its_entry() -> None:
@@ -18,13 +26,23 @@ def test_each_figure_of_the_protocol_and_of_a_row_has_its_entry() -> None:
 
 def test_labels_change_the_error_and_not_the_correlation() -> None:
     changed = {name for metric in CALIBRATED for name in metric.fields}
-    assert {"mse_mean", "mse_std"} <= changed
+    assert {"mse_mean", "mse_std", "r2_mean"} <= changed
     assert not {"mcc_mean", "mcc_std", "mcc_matched"} & changed
 
 
 def test_an_error_of_a_hand_solved_case() -> None:
     estimates, angles = np.array([[1.0, 0.0], [3.0, 2.0]]), np.array([[0.0, 0.0], [0.0, 4.0]])
     assert squared_error(estimates, angles).tolist() == [5.0, 2.0]
+
+
+def test_r_squared_of_hand_solved_cases() -> None:
+    angles = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    assert r_squared(angles, angles).tolist() == [1.0, 1.0]
+    assert r_squared(np.full((3, 2), 2.0), angles) == pytest.approx([0.0, -3 / 8])
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 50))
+    line = np.polyval(np.polyfit(x, y, 1), x)
+    assert r_squared(line[:, None], y[:, None]) == pytest.approx([np.corrcoef(x, y)[0, 1] ** 2])
 
 
 def test_means_and_deviations_are_over_the_draws() -> None:

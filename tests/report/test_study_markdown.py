@@ -59,7 +59,7 @@ def sweep() -> Results:
 def test_a_line_for_each_supervision_without_and_with_noise(sweep: Results) -> None:
     lines = study_markdown(sweep).splitlines()
     assert lines[0] == (
-        "| supervision | input noise | models | DCI | MIG | informativeness | error in distribution | "
+        "| supervision | input noise | models | DCI | MIG | R² (informativeness) | error in distribution | "
         "OOD1, mean of A to C | OOD2-A | OOD2-B (stand-in) |"
     )
     assert [line.split(" | ")[:4] for line in lines[2:6]] == [
@@ -107,7 +107,7 @@ def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
         for count in (500, 6_000)
     ]
     lines = study_markdown(study_of(*rows)).splitlines()
-    assert lines[0] == "| supervision | images | models | DCI | MIG | MCC, matched | informativeness |"
+    assert lines[0] == "| supervision | images | models | DCI | MIG | MCC, matched | R² (informativeness) |"
     assert lines[2] == "| unsupervised | 500 | 1 | 0.500 | 0.250 | 0.800 | 0.900 |"
     assert lines[5].startswith("| interventions | 6,000 | 1 |")
     assert not any(line.startswith("- ") for line in lines)

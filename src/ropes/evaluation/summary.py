@@ -25,6 +25,7 @@ class JointErrors(JointConditions):
         mse, mse_draws, mse_seeds: likewise of the squared error, rad².
         mcc_std, mse_std: root of (mean variance over repeats + variance over seeds).
         mcc_matched: as `mcc`, after the best one-to-one assignment of coordinates to joints.
+        r2: mean over the seeds of `r2_mean`, R² of the calibrated angles; None if not recorded.
     """
 
     seeds: tuple[int, ...]
@@ -37,6 +38,7 @@ class JointErrors(JointConditions):
     mse_draws: float | None = None
     mse_seeds: float | None = None
     mcc_matched: float | None = None
+    r2: float | None = None
 
     @property
     def mcc_reached(self) -> bool | None:
@@ -106,6 +108,7 @@ def over_seeds(rows: Iterable[Row]) -> tuple[JointErrors, ...]:
                 mse_draws=mse_draws,
                 mse_seeds=mse_seeds,
                 mcc_matched=pool([(row.mcc_matched, None) for row in group])[0],
+                r2=pool([(row.r2_mean, None) for row in group])[0],
             )
         )
     return tuple(cells)

@@ -43,10 +43,20 @@ def squared_error(estimates: Floats, angles: Floats) -> Floats:
     return np.asarray(np.mean((estimates - angles) ** 2, axis=0))
 
 
+def r_squared(estimates: Floats, angles: Floats) -> Floats:
+    """Coefficient of determination per joint, (d,), of angles (n, d): 1 − Σ (θ̂ − θ)² / Σ (θ − mean)².
+
+    At most 1; below 0 where the mean angle has the smaller error.  For the best line from coordinate to angle on these
+    poses it is the squared correlation.
+    """
+    return np.asarray(1 - squared_error(estimates, angles) / angles.var(axis=0))
+
+
 JOINT_METRICS = (
     JointMetric(mean="mcc_mean", std="mcc_std", estimates="coordinates", compute=mcc),
     JointMetric(mean="mcc_matched", std=None, estimates="assigned", compute=mcc),
     JointMetric(mean="mse_mean", std="mse_std", estimates="calibrated", compute=squared_error),
+    JointMetric(mean="r2_mean", std=None, estimates="calibrated", compute=r_squared),
 )
 #: The metrics that labels change.
 CALIBRATED = tuple(metric for metric in JOINT_METRICS if metric.estimates == "calibrated")
@@ -60,6 +70,7 @@ class Evaluation:
         mcc_mean, mcc_std: (d,) over the repeats, in [0, 1].
         mcc_matched: (d,) mean over the repeats for the best one-to-one assignment of coordinates to joints.
         mse_mean, mse_std: (d,) over the repeats, rad².
+        r2_mean: (d,) mean over the repeats of R² of the calibrated angles, at most 1.
         best_estimate, best_angle: (d, test) calibrated estimates and true angles, radians, of the repeat with the
             highest correlation of each joint, as in the paper's scatter plots.
         best_mcc, best_mse: (d,) of that repeat.
@@ -70,6 +81,7 @@ class Evaluation:
     mcc_matched: Floats
     mse_mean: Floats
     mse_std: Floats
+    r2_mean: Floats
     best_estimate: Floats
     best_angle: Floats
     best_mcc: Floats

@@ -72,6 +72,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     }
     maps = [words for words in (UNLABELLED, FITTED, PREDICTED) if any(words in line for line in lines.values())]
     baseline = any(cell.all_labels_mse is not None for cell in block)
+    measured = any(cell.r2 is not None for cell in block)
     columns = [
         *text_columns("joint"),
         *number_columns("RMS, °"),
@@ -81,6 +82,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
         *(Column(f"MSE {words}", marked=True) for words in maps),
         Column("paper", paper=True),
         *([Column("all labels", paper=True)] if baseline else []),
+        *(Column(f"R² {words}") for words in maps if measured),
     ]
     table: list[list[str | Entry]] = []
     for joint, line in lines.items():
@@ -96,6 +98,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
                 *(mse_entry(one, one.mse_reached if one else None) for one in errors),
                 fixed(cell.paper_mse),
                 *([fixed(cell.all_labels_mse)] if baseline else []),
+                *(fixed(one.r2 if one else None) for one in errors if measured),
             ]
         )
     heading = tag("h3", heading_of(first.setup, first.method, first.occlusion))
@@ -219,6 +222,7 @@ def pose_entries(rows: Iterable[PoseRow]) -> list[tuple[PoseRow, list[Entry]]]:
 
 def all_numbers(source: Source) -> Iterator[Section]:
     """Every cell."""
+    measured = any(cell.r2 is not None for cell in source.cells)
     columns = [
         *text_columns("setup", "method", "split"),
         *number_columns("px"),
@@ -227,13 +231,14 @@ def all_numbers(source: Source) -> Iterator[Section]:
         Column("paper", paper=True),
         *number_columns("RMS, °", "MSE, rad²"),
         Column("paper", paper=True),
-        *number_columns("training labels", "calibration labels", "seeds"),
+        *number_columns(*(("R²",) if measured else ()), "training labels", "calibration labels", "seeds"),
     ]
     lines: list[list[str | Entry]] = [
         [
             *(cell.setup, cell.method, cell.split, str(cell.occlusion), joint_label(cell.joint), mcc_entry(cell)),
-            *(fixed(cell.paper_mcc), rms(cell.mse), mse_entry(cell), fixed(cell.paper_mse), str(cell.labels)),
-            *(str(cell.calibration_labels), ", ".join(map(str, cell.seeds))),
+            *(fixed(cell.paper_mcc), rms(cell.mse), mse_entry(cell), fixed(cell.paper_mse)),
+            *((fixed(cell.r2),) if measured else ()),
+            *(str(cell.labels), str(cell.calibration_labels), ", ".join(map(str, cell.seeds))),
         ]
         for cell in source.cells
     ]

@@ -14,7 +14,7 @@ from ropes.report.words import capitalised, counted, joint_label
 METRICS = {
     "dci": "DCI",
     "completeness": "completeness",
-    "informativeness": "informativeness",
+    "informativeness": "R² (informativeness)",
     "mig": "MIG",
     "sap": "SAP",
     "modularity": "modularity",

@@ -18,7 +18,7 @@ from ropes.report.words import joint_label, map_of
 #: The poses behind intervals.
 _FROM = {"anchors": "held-out poses, without labels", "labels": "labelled poses"}
 #: Scores of the table of models.
-_SCORES = {"dci": "DCI", "mig": "MIG", "informativeness": "inform.", "trees_id": "trees"}
+_SCORES = {"dci": "DCI", "mig": "MIG", "mcc": "MCC", "informativeness": "R²", "trees_id": "trees"}
 _SCORES |= {f"trees_{name}": name.upper().replace("_", "-") for name in ("ood1_a", "ood2_a", "ood2_b")}
 
 
@@ -51,7 +51,9 @@ def print_table(results: Results, console: Console | None = None) -> None:
 
 
 def _joints(cells: Iterable[JointErrors]) -> Table:
-    """A line for each condition and joint: error in degrees, then MCC and MSE with the paper's in brackets."""
+    """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R² if measured."""
+    found = list(cells)
+    measured = any(cell.r2 is not None for cell in found)
     columns = [*text_columns("split"), *number_columns("occlusion"), *text_columns("joint")]
     lines = [
         [
@@ -61,10 +63,12 @@ def _joints(cells: Iterable[JointErrors]) -> Table:
             rms(cell.mse),
             _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
             _beside(error(cell.mse), cell.paper_mse, cell.mse_reached),
+            *((fixed(cell.r2),) if measured else ()),
         ]
-        for cell in cells
+        for cell in found
     ]
-    return Table([*columns, *number_columns("RMS, °", "MCC", "MSE, rad²")], lines)
+    heads = ("RMS, °", "MCC", "MSE, rad²", *(("R²",) if measured else ()))
+    return Table([*columns, *number_columns(*heads)], lines)
 
 
 def _beside(ours: str, paper: float | None, reached: bool | None) -> str:

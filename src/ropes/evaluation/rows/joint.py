@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self, get_args
 
 from ropes.evaluation.paper import published, supervised_with
-from ropes.evaluation.rows.schema import SPLITS, Amount, MeasuredRow, Share, Split
+from ropes.evaluation.rows.schema import SPLITS, Amount, Explained, MeasuredRow, Share, Split
 from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.camera_levels import LevelName
 
@@ -74,6 +74,7 @@ class Row(JointConditions, MeasuredRow):
         mse_mean, mse_std: likewise of the squared error, rad².
         mcc_matched: as `mcc_mean`, after the best one-to-one assignment of coordinates to joints on the calibration
             poses; None if not recorded.
+        r2_mean: R² of the calibrated angles, mean over the repeats; None if not recorded.
     """
 
     keys = (
@@ -81,13 +82,14 @@ class Row(JointConditions, MeasuredRow):
         *("anchors", "image_size", "erased", "label_share"),
         *IMAGES,
     )
-    added = IMAGES
+    added = (*IMAGES, "r2_mean")
 
     mcc_mean: Share | None
     mcc_std: Amount | None
     mse_mean: Amount | None
     mse_std: Amount | None
     mcc_matched: Share | None = None
+    r2_mean: Explained | None = None
 
     @classmethod
     def measured(cls, *, published_too: bool = True, **given: Any) -> Self:

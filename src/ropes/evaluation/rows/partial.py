@@ -1,14 +1,9 @@
 """Rows of partial disentanglement: dependence of coordinates on joints without an intervention."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
 
-from ropes.evaluation.rows.schema import MeasuredRow, Share
-
-#: Coefficient of determination, negative where a constant would explain more.
-Explained = Annotated[float, (-math.inf, 1.0)]
+from ropes.evaluation.rows.schema import Explained, MeasuredRow, Share
 
 
 @dataclass(frozen=True, kw_only=True)

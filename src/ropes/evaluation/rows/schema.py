@@ -16,6 +16,8 @@ SPLITS = ("id", "ood")
 Share = Annotated[float, (0.0, 1.0)]
 #: A number of at least 0.
 Amount = Annotated[float, (0.0, math.inf)]
+#: Coefficient of determination, negative where a constant would explain more.
+Explained = Annotated[float, (-math.inf, 1.0)]
 #: A test split: in or out of distribution.
 Split = Annotated[str, SPLITS]
 _Check = Callable[[str, Any], None]
