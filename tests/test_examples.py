@@ -129,3 +129,24 @@ def exchange_cameras(data: Path, out: Path) -> Path:
         states=states,
         cameras=dataset.cameras[::-1],
     )
+
+
+@pytest.mark.slow
+def test_metrics_on_your_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(monkeypatch, "metrics_on_your_model.py")
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["apart", "mixed"]
+    scores = {line[:28].strip(): tuple(map(float, line[28:].split())) for line in lines}
+    assert len(scores) == 13
+    for metric, (apart, mixed) in scores.items():
+        if metric.startswith("T-MEX"):
+            assert apart < mixed
+        elif metric not in ("R², all latents", "DCI: informativeness", "DCI-ES: explicitness", "DCI-ES: size", "InfoE"):
+            assert apart > mixed + 0.05, metric
+    assert scores["R², all latents"][0] > 0.9
+    factors = np.random.default_rng(0).uniform(size=(400, 2))
+    np.savez(tmp_path / "codes.npz", latents=factors[:, ::-1], factors=factors)
+    run(monkeypatch, "metrics_on_your_model.py", tmp_path / "codes.npz")
+    assert "T-MEX, violations              0.000" in capsys.readouterr().out

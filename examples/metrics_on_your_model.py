@@ -1,0 +1,77 @@
+"""Measure your own model: latents (n, k) against factors (n, f), with NumPy arrays alone.
+
+python examples/metrics_on_your_model.py
+python examples/metrics_on_your_model.py codes.npz --categorical 2
+
+codes.npz holds the arrays latents, (n, k), and factors, (n, f), of the same n samples.  Without it, two models of
+made-up factors are compared: one that keeps them apart, and one that mixes them.  `# %%` starts a cell of a notebook.
+"""
+
+# %% The factors of 2,000 samples, and the latents of two models.
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.metrics import assignment, correlation_matrix, dci, dci_es, explained, infomec, mig, sap, tmex
+
+Floats = NDArray[np.float64]
+
+
+def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int, ...]]:
+    """Latents of two models, and the factors: two angles, and a class of three."""
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.uniform(-1, 1, (samples, 2)), rng.integers(0, 3, samples)])
+    unit = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    noise = 0.1 * rng.normal(size=unit.shape)
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return {"apart": np.tanh(unit) + noise, "mixed": unit @ rotation + noise}, factors, (2,)
+
+
+# %% Every metric is one function of latents and factors.
+def measured(latents: Floats, factors: Floats, categorical: tuple[int, ...]) -> dict[str, float]:
+    """The scores of one model."""
+    correlations = correlation_matrix(latents, factors)
+    matched = assignment(correlations, "hungarian")
+    ordered = [j for j in range(factors.shape[1]) if j not in categorical]
+    importance = dci(latents, factors, categorical=categorical)
+    information = infomec(latents, factors)
+    capacity = dci_es(latents, factors, categorical=categorical)
+    return {
+        "MCC, matched": float(correlations[matched, np.arange(factors.shape[1])].mean()),
+        "R², all latents": float(np.mean([explained(factors[:, j], latents) for j in ordered])),
+        "DCI: disentanglement": importance.disentanglement,
+        "DCI: completeness": importance.completeness,
+        "DCI: informativeness": importance.informativeness,
+        "DCI-ES: explicitness": capacity.explicitness,
+        "DCI-ES: size": capacity.size,
+        "MIG": mig(latents, factors),
+        "SAP": sap(latents, factors, categorical=categorical),
+        "InfoM": information.modularity,
+        "InfoC": information.compactness,
+        "InfoE": information.explicitness,
+        "T-MEX, violations": float(tmex(latents, factors, categorical=categorical).score),
+    }
+
+
+# %% One line a metric, one column a model.
+def main() -> None:
+    """Print the scores."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("codes", type=Path, nargs="?", help="npz file with the arrays latents and factors")
+    parser.add_argument("--categorical", type=int, nargs="*", default=[], help="columns of factors without an order")
+    options = parser.parse_args()
+    if options.codes is None:
+        models, factors, categorical = made_up()
+    else:
+        with np.load(options.codes) as codes:
+            models, factors, categorical = {"model": codes["latents"]}, codes["factors"], tuple(options.categorical)
+    scores = {name: measured(latents, factors, categorical) for name, latents in models.items()}
+    print(f"{'':28}" + "".join(f"{name:>8}" for name in scores))
+    for metric in next(iter(scores.values())):
+        print(f"{metric:28}" + "".join(f"{own[metric]:8.3f}" for own in scores.values()))
+
+
+if __name__ == "__main__":
+    main()
