@@ -51,7 +51,7 @@ def print_table(results: Results, console: Console | None = None) -> None:
 
 
 def _joints(cells: Iterable[JointErrors]) -> Table:
-    """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R² if measured."""
+    """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R²."""
     found = list(cells)
     measured = any(cell.r2 is not None for cell in found)
     columns = [*text_columns("split"), *number_columns("occlusion"), *text_columns("joint")]
