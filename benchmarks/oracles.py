@@ -226,7 +226,7 @@ def main() -> None:
     logging.getLogger("disent").setLevel(logging.ERROR)
     began = time.monotonic()
     names = ("disent", "mapie", "scikit-learn", "lightgbm", "numpy", "scipy")
-    found = {"rows": compared(), "libraries": {name: version(name) for name in names}}
+    found: dict[str, Any] = {"rows": compared(), "libraries": {name: version(name) for name in names}}
     found["seconds"] = round(time.monotonic() - began)
     keep(found, written(found), arguments.out, PAGE if arguments.page else None)
 

@@ -3,6 +3,8 @@
 import csv
 from pathlib import Path
 
+from typing import Any
+
 import pytest
 
 from ropes.cli import entry as cli
