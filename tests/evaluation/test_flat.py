@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from ropes.evaluation.rows.partial import FreedRow
 from ropes.evaluation.rows.trust import CoverageRow
 
 COMMITTED = Path(__file__).parents[2] / "results"
-PLACE = {"setup": "panda-2c-independent", "method": "anchored", "seed": 3}
+PLACE: dict[str, Any] = {"setup": "panda-2c-independent", "method": "anchored", "seed": 3}
 
 
 @pytest.fixture
