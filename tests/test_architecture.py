@@ -31,7 +31,7 @@ RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-def test_packages_are_few_and_no_module_is_loose() -> None:
+def test_package_is_split_into_few_subpackages_without_loose_modules() -> None:
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert len(packages) <= 12
     assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "__main__", "errors"}
@@ -70,7 +70,7 @@ def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_one_way(path: Path) -> None:
+def test_imports_follow_the_layer_order(path: Path) -> None:
     own = room(path)
     if own == "__init__":  # for type checkers alone; what it loads when asked for is tested in test_public_names
         body = parsed(path).body
@@ -85,13 +85,13 @@ def test_imports_point_one_way(path: Path) -> None:
             assert other == "metrics", f"{path.name}:{line}: metrics imports nothing of ours, but imports {other}"
 
 
-def test_the_picture_of_the_packages_is_of_these_imports() -> None:
+def test_package_diagram_matches_the_imports() -> None:
     done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / "diagram.py", "--check"], check=False)
     assert done.returncode == 0, "run python tools/docs/diagram.py"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_of_ours_are_absolute(path: Path) -> None:
+def test_own_imports_are_absolute(path: Path) -> None:
     nodes = ast.walk(parsed(path))
     assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
@@ -189,7 +189,7 @@ def test_no_file_is_longer_than_300_lines(folder: str) -> None:
         ("ropes.data", {"torch", "lightning", "pybullet", "matplotlib"}),
     ],
 )
-def test_light_modules_leave_heavy_packages_alone(module: str, heavy: set[str]) -> None:
+def test_light_modules_do_not_import_heavy_packages(module: str, heavy: set[str]) -> None:
     code = f"import sys, {module}; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
@@ -219,7 +219,7 @@ def torch_is_built_for_cuda() -> bool:
     return "cu" in version("torch") or any(line.startswith("nvidia") for line in requires("torch") or ())
 
 
-def test_nothing_depends_on_torchvision() -> None:
+def test_torchvision_is_not_installed() -> None:
     assert "torchvision" not in installed()
 
 
@@ -228,7 +228,7 @@ def test_no_cuda_build_without_a_gpu() -> None:
     assert sorted(name for name in installed() if name.startswith("nvidia-")) == []
 
 
-def test_it_is_installed_only_where_everything_works() -> None:
+def test_supported_python_versions_are_declared_consistently() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     versions = [line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line]
     assert (project["requires-python"], versions) == (">=3.11", ["3.11", "3.12", "3.13", "3.14"])

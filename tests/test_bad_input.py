@@ -63,7 +63,7 @@ FIT = f"fit --method ropes --data {{data}} --out {{out}} {TINY}"
         ("report {out}", "results.json is missing"),
     ],
 )
-def test_names_that_do_not_exist(words: str, part: str, refuse: Refuse) -> None:
+def test_unknown_names_are_refused(words: str, part: str, refuse: Refuse) -> None:
     assert part in refuse(words)
 
 
@@ -77,7 +77,7 @@ def test_names_that_do_not_exist(words: str, part: str, refuse: Refuse) -> None:
         "reproduce demo --out {folder}",
     ],
 )
-def test_output_folders_that_hold_something_else(
+def test_output_folders_with_other_content_are_refused(
     words: str, tiny_run: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse
 ) -> None:
     (tmp_path / "mine").mkdir()
@@ -87,7 +87,7 @@ def test_output_folders_that_hold_something_else(
     assert "choose an empty or new folder" in line
 
 
-def test_too_few_anchors_for_the_evaluation(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+def test_too_few_anchors_for_the_evaluation_are_refused(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=2, tests=100)
     line = refuse("evaluate {run} --data {data} --out {out} --occlusions 0", run=tiny_run, data=data)
     assert "has 100 poses; the evaluation needs at least 1500" in line
@@ -95,7 +95,7 @@ def test_too_few_anchors_for_the_evaluation(tiny_run: Path, tmp_path: Path, refu
 
 @pytest.mark.parametrize("damage", ["truncated", "changed"])
 @pytest.mark.parametrize("words", ["validate {data}", FIT])
-def test_a_shard_truncated_or_with_a_changed_byte(damage: str, words: str, tmp_path: Path, refuse: Refuse) -> None:
+def test_truncated_or_changed_shard_is_refused(damage: str, words: str, tmp_path: Path, refuse: Refuse) -> None:
     data = tiny.write_data(tmp_path / "data", tests=0)
     shard = data / "data" / "chunk-000" / "file-000.parquet"
     content = bytearray(shard.read_bytes())
@@ -107,7 +107,7 @@ def test_a_shard_truncated_or_with_a_changed_byte(damage: str, words: str, tmp_p
     assert "data/chunk-000/file-000.parquet" in refuse(words, data=data)
 
 
-def test_a_missing_camera(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+def test_missing_camera_is_refused(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=2, cameras=("right", "top"))
     expected = "has no camera left (it has right, top)"
     assert expected in refuse("evaluate {run} --data {data} --out {out} --occlusions 0", run=tiny_run, data=data)
@@ -127,7 +127,7 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
-def test_a_camera_under_another_name(tiny_run: Path, photos: Path, refuse: Refuse) -> None:
+def test_camera_under_another_name_is_refused(tiny_run: Path, photos: Path, refuse: Refuse) -> None:
     line = refuse("predict {run} --images right={at}/right/0.png top={at}/left/0.png", run=tiny_run, at=photos)
     assert line == "no image for camera left; this run needs right, left"
     line = refuse(
@@ -147,7 +147,7 @@ def test_a_camera_under_another_name(tiny_run: Path, photos: Path, refuse: Refus
 @pytest.mark.parametrize(
     ("angles", "joint"), [([(0.5, 1.0)], "elbow"), ([(0.5, 1.0), (0.5, 2.0)], "elbow"), ([(0, 1), (2, 1)], "wrist")]
 )
-def test_fewer_than_two_distinct_angles(
+def test_fewer_than_two_distinct_angles_are_refused(
     angles: list[tuple[float, float]], joint: str, tiny_run: Path, photos: Path, refuse: Refuse
 ) -> None:
     rows = [f"left/{k}.png,right/{k}.png,{elbow},{wrist}" for k, (elbow, wrist) in enumerate(angles)]
@@ -156,7 +156,7 @@ def test_fewer_than_two_distinct_angles(
     assert line == f"calibration needs two distinct angles of each joint; {joint} has one in all samples"
 
 
-def test_fewer_than_two_distinct_angles_in_a_data_set(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+def test_data_set_with_one_distinct_angle_is_refused(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     def hold(states: dict[str, Any]) -> None:
         states["train"][..., 1] = 0.25
 
@@ -165,7 +165,7 @@ def test_fewer_than_two_distinct_angles_in_a_data_set(tiny_run: Path, tmp_path: 
     assert line == "calibration needs two distinct angles of each joint; wrist has one in all samples"
 
 
-def test_commanded_distributions_of_too_few_poses_or_not_of_every_joint(
+def test_incomplete_commanded_distributions_are_refused(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse
 ) -> None:
     words = "calibrate {run} --data {data} --commanded"
@@ -177,7 +177,9 @@ def test_commanded_distributions_of_too_few_poses_or_not_of_every_joint(
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
-def test_images_of_another_size_or_type(shape: tuple[int, ...], tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+def test_images_of_another_size_or_type_are_refused(
+    shape: tuple[int, ...], tiny_run: Path, tmp_path: Path, refuse: Refuse
+) -> None:
     from PIL import Image
 
     image = tmp_path / "a.png"
@@ -187,7 +189,7 @@ def test_images_of_another_size_or_type(shape: tuple[int, ...], tiny_run: Path, 
     assert "image where 16x16 8-bit grey is expected" in line
 
 
-def test_angles_that_are_no_numbers(own_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+def test_nonfinite_angles_are_refused(own_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=2)
     for split in ("train", "test-id"):
         tiny.forget_angle(data, split)
@@ -201,7 +203,7 @@ def test_angles_that_are_no_numbers(own_run: Path, tmp_path: Path, refuse: Refus
         assert "finite" in line
 
 
-def test_regimes_without_images_and_joints_without_a_policy(tmp_path: Path, refuse: Refuse) -> None:
+def test_missing_regimes_and_policies_are_refused(tmp_path: Path, refuse: Refuse) -> None:
     regimes = tiny.model().regimes
     for name, kept, frames, part in (
         ("one", regimes[:-1], 4, "joint wrist has no images under policy 2; fitting needs both of its interventions"),
@@ -213,7 +215,7 @@ def test_regimes_without_images_and_joints_without_a_policy(tmp_path: Path, refu
 
 
 @pytest.mark.parametrize("words", ["predict {run} --images {data}", "calibrate {run} --data {data}"])
-def test_a_run_of_another_version_or_without_weights(
+def test_run_of_another_version_or_without_weights_is_refused(
     words: str, own_run: Path, tiny_data: Path, refuse: Refuse
 ) -> None:
     (own_run / "ae1" / "weights.safetensors").unlink()
@@ -231,7 +233,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_full_disk_loses_nothing(
+def test_full_disk_loses_no_progress(
     whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ropes.models import checkpoints
@@ -260,7 +262,7 @@ def test_a_full_disk_loses_nothing(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_loses_nothing(
+def test_interrupt_loses_no_progress(
     number: int, code: int, whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = Stage.after_step

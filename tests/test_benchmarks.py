@@ -61,7 +61,7 @@ def test_a_benchmark_starts_as_a_script(name: str, capsys: pytest.CaptureFixture
         assert "--out" in said
 
 
-def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
+def test_accuracy_against_jitter_is_reported_by_method(tmp_path: Path) -> None:
     rows = [
         {
             "method": "cde-global",
@@ -85,7 +85,7 @@ def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excused_responses_are_read_from_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.write_data(tmp_path / "tiny-40", anchors=40, tests=0)
     monkeypatch.setattr(descendants, "encoder_recipe", lambda preset: tiny.encoder_recipe(foreign=0.5))
     row = descendants.measured(tmp_path, "tiny:40:1")
@@ -139,7 +139,7 @@ def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_quantiles_of_held_out_anchors_are_tried_on_fresh_ones(
+def test_held_out_quantiles_are_checked_on_fresh_anchors(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fresh = tiny.write_data(tmp_path / "fresh", anchors=6, tests=0)

@@ -64,7 +64,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, colour: Path, apart: Path) ->
     return {path.name: path for path in folder.iterdir()}
 
 
-def test_a_letterbox_keeps_the_aspect_ratio_and_the_place(tmp_path: Path) -> None:
+def test_letterbox_keeps_the_aspect_ratio_and_position(tmp_path: Path) -> None:
     pixels = np.arange(4 * 8 * 3, dtype=np.uint8).reshape(4, 8, 3)
     boxed = png.letterbox(Image.fromarray(pixels), 4)
     mean = pixels.reshape(2, 2, 4, 2, 3).mean(axis=(1, 3))
@@ -75,7 +75,7 @@ def test_a_letterbox_keeps_the_aspect_ratio_and_the_place(tmp_path: Path) -> Non
     assert png.bars(9, 4) == (0, 2)
 
 
-def test_training_and_prediction_letterbox_alike(apart: Path, tmp_path: Path) -> None:
+def test_training_and_prediction_use_the_same_letterbox(apart: Path, tmp_path: Path) -> None:
     dataset = open_dataset(apart)
     cached = ImageCache(dataset, "train", 16, tmp_path, progress=False).read(np.arange(80))
     native = dataset.read_cameras(dataset.frames("train").index)
@@ -86,7 +86,7 @@ def test_training_and_prediction_letterbox_alike(apart: Path, tmp_path: Path) ->
     np.testing.assert_array_equal(planes(cached)[:, 4], cached[:, 1, :, :, 1])
 
 
-def test_a_fit_says_that_images_are_letterboxed(apart: Path, tmp_path: Path, capsys: Any) -> None:
+def test_fit_prints_that_images_are_letterboxed(apart: Path, tmp_path: Path, capsys: Any) -> None:
     run = Run.of(open_dataset(apart), method="cnn", recipe=tiny.cnn_recipe(), seed=0)
     Context.begin(run, tmp_path / "run", show=True)
     assert capsys.readouterr().err == "ropes: images of 16x20 and 24x18 are letterboxed to 16x16, with black bars\n"
@@ -94,7 +94,7 @@ def test_a_fit_says_that_images_are_letterboxed(apart: Path, tmp_path: Path, cap
 
 @pytest.mark.parametrize("sizes", [(tiny_colour.OBLONG,) * 2, APART])
 @pytest.mark.parametrize("in_colour", [True, False])
-def test_a_data_set_holds_what_was_written(sizes: Any, in_colour: bool, tmp_path: Path) -> None:
+def test_written_data_set_is_read_back(sizes: Any, in_colour: bool, tmp_path: Path) -> None:
     path = tiny_colour.write_data(tmp_path / "data", sizes=sizes, colour=in_colour, anchors=3, tests=2)
     assert "valid" in str(validate(path, progress=False))
     dataset = open_dataset(path)
@@ -107,7 +107,9 @@ def test_a_data_set_holds_what_was_written(sizes: Any, in_colour: bool, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["anchored", "cnn", "ldr", "ropes", "jointnet", "apart"])
-def test_from_fit_to_report(method: str, runs: dict[str, Path], colour: Path, apart: Path, tmp_path: Path) -> None:
+def test_colour_data_works_from_fit_to_report(
+    method: str, runs: dict[str, Path], colour: Path, apart: Path, tmp_path: Path
+) -> None:
     data, run = apart if method == "apart" else colour, runs[method]
     found = evaluate(run, data, tmp_path / "e", occlusions=(0, 8), sizes=tiny.SIZES, hide="noise", show=False)
     assert {row.occlusion for row in found.rows} == {0, 8}
@@ -133,7 +135,7 @@ def test_from_fit_to_report(method: str, runs: dict[str, Path], colour: Path, ap
 
 
 @pytest.mark.slow
-def test_it_learns_from_colour(runs: dict[str, Path], colour: Path) -> None:
+def test_anchored_learns_from_colour(runs: dict[str, Path], colour: Path) -> None:
     dataset = open_dataset(colour)
     images, truth = dataset.read_images(dataset.frames("test-id").index), dataset.states("test-id")
     for method in ("anchored", "cnn"):
@@ -143,7 +145,9 @@ def test_it_learns_from_colour(runs: dict[str, Path], colour: Path) -> None:
 
 
 @pytest.mark.slow
-def test_images_as_files(runs: dict[str, Path], apart: Path, tmp_path: Path, capsys: Any) -> None:
+def test_exported_colour_images_give_the_same_predictions(
+    runs: dict[str, Path], apart: Path, tmp_path: Path, capsys: Any
+) -> None:
     run = runs["apart"]
     assert cli.main(["export", str(apart), "--count", "2", "--out", str(tmp_path / "photos")]) == 0
     assert cli.main(["predict", str(run), "--images", str(tmp_path / "photos")]) == 0
@@ -174,7 +178,7 @@ def test_images_as_files(runs: dict[str, Path], apart: Path, tmp_path: Path, cap
 
 
 @pytest.mark.slow
-def test_an_estimator_names_the_shapes_that_it_reads(runs: dict[str, Path], apart: Path, colour: Path) -> None:
+def test_estimator_error_names_the_expected_shapes(runs: dict[str, Path], apart: Path, colour: Path) -> None:
     estimator = Estimator.load(runs["apart"])
     images = open_dataset(apart).read_cameras([0, 1])
     assert estimator.coordinates(images).shape == (2, 2)
@@ -194,7 +198,7 @@ def test_an_estimator_names_the_shapes_that_it_reads(runs: dict[str, Path], apar
 
 
 @pytest.mark.slow
-def test_inspecting_colour(apart: Path, tmp_path: Path) -> None:
+def test_inspect_handles_colour(apart: Path, tmp_path: Path) -> None:
     found = inspect_data(apart, show=False)
     assert found.sizes == APART
     assert found.to_dict()["image_sizes"] == {"right": [16, 20], "left": [24, 18]}
@@ -223,14 +227,14 @@ BLACK = np.zeros((2, 5, 2, 8, 12, 3), np.uint8)
         ({"train": {"right": BLACK[:, :, 0], "left": BLACK[:1, :, 0]}}, "not one frame a regime"),
     ],
 )
-def test_other_arrays_are_refused_before_anything_is_written(images: Any, line: str, tmp_path: Path) -> None:
+def test_invalid_arrays_are_refused_before_writing(images: Any, line: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         tiny.write_data(tmp_path / "data", described=False, images=images, states=None)
     assert line in str(refused.value)
     assert not (tmp_path / "data").exists()
 
 
-def test_a_camera_whose_size_changes_halfway(tmp_path: Path, capsys: Any, cache_home: Path) -> None:
+def test_camera_that_changes_its_size_is_refused(tmp_path: Path, capsys: Any, cache_home: Path) -> None:
     data = tiny_colour.write_data(tmp_path / "data", anchors=4, tests=2)
     other = tiny_colour.write_data(tmp_path / "other", sizes=((16, 20), (20, 16)), anchors=4, tests=2)
     shard = Path("data/chunk-000/file-000.parquet")
@@ -243,7 +247,7 @@ def test_a_camera_whose_size_changes_halfway(tmp_path: Path, capsys: Any, cache_
     assert f"row 0: camera left: {line.partition('left: ')[2]}" in refusal(capsys, "validate", str(data))
 
 
-def test_grey_and_colour_cameras_in_one_data_set(colour: Path, tmp_path: Path, capsys: Any) -> None:
+def test_grey_and_colour_cameras_together_are_refused(colour: Path, tmp_path: Path, capsys: Any) -> None:
     data = tiny_colour.write_data(tmp_path / "data", anchors=2, tests=2)
     info = read_json(data / "meta" / "info.json")
     info["features"]["observation.images.left"]["shape"] = [16, 20, 1]
@@ -253,7 +257,7 @@ def test_grey_and_colour_cameras_in_one_data_set(colour: Path, tmp_path: Path, c
     assert tiny.tree(tmp_path / "run") == {}
 
 
-def test_runs_of_earlier_versions_read_squares_in_grey(tiny_run: Path) -> None:
+def test_runs_of_earlier_versions_read_square_grey_images(tiny_run: Path) -> None:
     run = Estimator.load(tiny_run).run
     earlier = replace(run, image_shapes=None)
     assert (earlier.shapes, earlier.channels) == (run.shapes, run.channels) == (((16, 16),) * 2, 1)

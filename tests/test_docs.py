@@ -26,12 +26,12 @@ def test_lines_are_short(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_files_lead_somewhere(page: Path) -> None:
+def test_links_between_files_have_targets(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_the_readme_stays_a_page() -> None:
+def test_readme_has_at_most_150_lines() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
@@ -42,7 +42,7 @@ def test_contributing_names_files_that_exist() -> None:
 
 
 @pytest.mark.parametrize("script", ["method_diagram.py", "protocol.py"])
-def test_a_drawing_is_that_of_its_script(script: str) -> None:
+def test_drawing_equals_the_output_of_its_script(script: str) -> None:
     done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / script, "--check"], check=False)
     assert done.returncode == 0, f"run python tools/docs/{script}"
 

@@ -20,7 +20,7 @@ EARLIER = Path(__file__).parent / "fixtures" / "earlier"
 EXPECTED = read_json(EARLIER / "estimates.json")
 
 
-def test_the_data_set_is_valid() -> None:
+def test_earlier_data_set_is_valid() -> None:
     assert cli.main(["validate", str(EARLIER / "data")]) == 0
     dataset = open_dataset(EARLIER / "data")
     assert dataset.joints == tiny.JOINTS
@@ -29,7 +29,7 @@ def test_the_data_set_is_valid() -> None:
 
 
 @pytest.mark.parametrize("method", ["anchored", "ropes"])
-def test_runs_estimate_what_they_estimated(method: str) -> None:
+def test_earlier_runs_give_the_same_estimates(method: str) -> None:
     dataset = open_dataset(EARLIER / "data")
     images = dataset.read_images(dataset.frames("test-id").index[:3])
     estimator = Estimator.load(EARLIER / method)
@@ -40,7 +40,7 @@ def test_runs_estimate_what_they_estimated(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_fit_trains_nothing_anew(tmp_path: Path) -> None:
+def test_repeated_fit_of_an_earlier_run_trains_nothing(tmp_path: Path) -> None:
     for method in ("anchored", "ropes"):
         run = Path(shutil.copytree(EARLIER / method, tmp_path / method))
         before = tiny.weights(run)

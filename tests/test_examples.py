@@ -33,14 +33,18 @@ def test_every_example_has_a_test() -> None:
 
 
 @pytest.mark.slow
-def test_own_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_arm_example_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(monkeypatch, "own_arm.py", tmp_path / "kuka", "--anchors", 2, "--test-anchors", 1)
     assert open_dataset(tmp_path / "kuka").joints == ("lbr_iiwa_joint_2", "lbr_iiwa_joint_4")
     assert str(tmp_path / "kuka") in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_recordings_example_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = tiny.draw(tiny.model().sample(np.random.default_rng(0), 60))
     for n, anchor in enumerate(np.pad(shown, [(0, 0)] * 4 + [(4, 4)])):  # wider than high
         for regime, pose in zip(tiny.model().regimes, anchor, strict=True):
@@ -70,7 +74,7 @@ def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys:
 
 
 @pytest.mark.slow
-def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_page_example_writes_a_valid_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "data.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(page.partition("```python\n")[2].partition("```")[0], {})
@@ -81,7 +85,9 @@ def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_angles_example_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=16, tests=20)
     fit(tiny.write_data(tmp_path / "learnt", anchors=12, tests=0), tmp_path / "run", tiny.recipe(), show=False)
     lines = angles_read(monkeypatch, tmp_path / "run", data, capsys)
@@ -93,7 +99,7 @@ def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
 
 
 @pytest.mark.slow
-def test_missed_actions(
+def test_missed_actions_example_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = write_pairs(tmp_path / "data", {TRAIN: 64, VALIDATION: 24, SYSTEMATIC: 40})

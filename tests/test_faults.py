@@ -19,15 +19,13 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"null", b"{}", b"\xff\xfe", b'{"stages": {}}'])
-def test_a_damaged_training_file_is_named(own_run: Path, content: bytes) -> None:
+def test_damaged_training_file_is_reported(own_run: Path, content: bytes) -> None:
     (own_run / TRAINING_FILE).write_bytes(content)
     with pytest.raises(UserError, match=r"training\.json"):
         Estimator.load(own_run)
 
 
-def test_a_graph_that_cannot_be_read_leaves_no_folder(
-    tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_graph_leaves_no_folder(tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new"
     assert "info.json" in refusal(capsys, "graph", str(tiny_run), "--data", str(tmp_path), "--out", str(out))
     assert not out.exists()
@@ -37,7 +35,7 @@ def test_a_graph_that_cannot_be_read_leaves_no_folder(
     assert "holds something else" in refusal(capsys, *words)
 
 
-def test_images_that_cannot_be_enlarged_leave_no_run(
+def test_images_too_small_for_the_network_leave_no_run(
     tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("fit", "--data", str(tiny_data), "--out", str(tmp_path / "new"), "--encoder.image-size", "4096")
@@ -45,7 +43,7 @@ def test_images_that_cannot_be_enlarged_leave_no_run(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_folder_is_checked_before_it_is_made(tmp_path: Path) -> None:
+def test_output_folder_is_checked_before_it_is_created(tmp_path: Path) -> None:
     require_free(tmp_path / "a" / "b", "marker")
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("x", encoding="utf-8")
@@ -55,7 +53,7 @@ def test_a_folder_is_checked_before_it_is_made(tmp_path: Path) -> None:
                 check(place, "marker")
 
 
-def test_a_page_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_that_is_not_text_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_bytes(b"\xf2\x00")
     with pytest.raises(UserError, match=r"page\.md is no text"):
         update(tmp_path / "page.md", tmp_path)
@@ -64,7 +62,7 @@ def test_a_page_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_some_wrong_inputs(cache_home: Path) -> None:
+def test_sample_of_wrong_inputs_is_refused(cache_home: Path) -> None:
     words = [sys.executable, "-m", "benchmarks.faults", "--only", "export", "--kills", "0"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
@@ -73,7 +71,7 @@ def test_some_wrong_inputs(cache_home: Path) -> None:
     assert int(table[0].split("|")[2]) > 20
 
 
-def test_what_a_killed_command_leaves_is_compared_but_for_its_seconds(tmp_path: Path) -> None:
+def test_digests_ignore_seconds_and_include_partial_files(tmp_path: Path) -> None:
     for name, seconds, loss in (("a", 1.0, 0.5), ("b", 2.0, 0.5), ("c", 1.0, 0.6)):
         (tmp_path / name).mkdir()
         write_json(tmp_path / name / "stage.json", {"stages": [{"seconds": seconds, "loss": loss}]})
@@ -85,7 +83,7 @@ def test_what_a_killed_command_leaves_is_compared_but_for_its_seconds(tmp_path: 
     assert digests(tmp_path / "b").keys() - first.keys() == {".weights.part"}
 
 
-def test_a_command_that_ends_otherwise_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_kill_trial_is_listed_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     print_kills([Trial("fit", 2, None), Trial("fit", 1, "differs in run.json"), Trial("simulate", 3, None)])
     printed = capsys.readouterr().out
     assert "| fit | 2 | 3 | 1 |" in printed

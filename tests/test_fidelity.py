@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 _RECORDS = ("fidelity.md", "log.md")
 
 
-def test_the_page_has_every_deviation_of_the_code() -> None:
+def test_fidelity_page_lists_every_deviation_in_the_code() -> None:
     page = fidelity.PAGE.read_text(encoding="utf-8")
     found = list(fidelity.deviations())
     assert len(found) > 40
@@ -21,12 +21,12 @@ def test_the_page_has_every_deviation_of_the_code() -> None:
         assert f"](../src/ropes/{one.module})" in page
 
 
-def test_no_deviation_is_declared_where_the_page_does_not_look() -> None:
+def test_no_deviation_is_declared_outside_the_scanned_places() -> None:
     declared = sum(path.read_text(encoding="utf-8").count("Deviation:") for path in fidelity.SOURCE.rglob("*.py"))
     assert declared == len(list(fidelity.deviations()))
 
 
-def test_who_meets_a_figure_beside_the_paper_s_is_led_to_the_page() -> None:
+def test_pages_that_compare_with_the_paper_link_to_fidelity() -> None:
     published = re.compile(r"^\|.*\b(the paper's (ROPES|RoboPEPP|best)|the paper, |RoboPEPP)", re.MULTILINE)
     pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if page.name not in _RECORDS]
     shown = {page.name: text for page in pages if published.search(text := page.read_text(encoding="utf-8"))}

@@ -51,13 +51,13 @@ def found() -> list[str]:
     return sorted(name for code in modules if _MENTIONED.search(code) for name in names(code))
 
 
-def test_names_of_random_streams_and_digests_are_those_of_the_table() -> None:
+def test_stream_and_digest_names_match_the_frozen_table() -> None:
     frozen = TABLE.read_text(encoding="utf-8").splitlines()
     assert len(frozen) > 80
     assert found() == frozen, "a name differs; other ones are for new streams and stages alone (see this file's head)"
 
 
-def test_a_renamed_stream_is_found() -> None:
+def test_renamed_stream_is_detected() -> None:
     assert list(names("rng = generator(seed, 'train', 3)")) == ["generator * 'train' *"]
     assert list(names("rng = generator(seed, 'training', 3)")) != ["generator * 'train' *"]
     assert list(names("_STAGE = 'first'\ncontext.digest(_STAGE, 3)")) == ["digest 'first' *"]

@@ -69,7 +69,7 @@ def test_the_page_names_extras_that_exist() -> None:
     assert set(named.split(",")) <= extras.keys()
 
 
-def test_what_inspect_says_is_quoted() -> None:
+def test_page_quotes_inspect_output_correctly() -> None:
     source = "".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "src/ropes/evaluation/inspection").glob("*.py")
     )
@@ -88,9 +88,7 @@ def beside_the_arm(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyP
     return tmp_path
 
 
-def test_the_words_for_real_arms_are_options_of_the_command(
-    beside_the_arm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_robot_kinds_on_the_page_are_valid_options(beside_the_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[RecordOptions] = []
     monkeypatch.setattr(recorder, "record_data", lambda options, out: passed.append(options))
     for words in replacements():
@@ -150,7 +148,7 @@ def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.Cap
 
 @pytest.mark.slow
 @pytest.mark.pybullet
-def test_a_recording_of_a_few_anchors_grows(beside_the_arm: Path) -> None:
+def test_small_recording_can_be_extended(beside_the_arm: Path) -> None:
     _, record, *_ = commands()
     run(record, "--anchors 2 --image-size 32")
     first = open_dataset("data/arm").states("train")

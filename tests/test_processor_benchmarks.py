@@ -15,14 +15,14 @@ from tests.test_benchmarks import code_of, figures_of
 ONE_STEP = ("--threads", 1, "--precision", "32-true", "--steps", 1, "--warm", 0, "--matrix", 512)
 
 
-def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
+def test_foreign_objects_page_matches_the_stored_figures() -> None:
     root = Path(__file__).parents[1]
     table = foreign.written(read_json(root / "results" / "foreign.json"))
     assert f"<!-- figures:foreign -->\n{table}<!-- /figures -->" in foreign.PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
+def test_training_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
     found = figures_of(tmp_path, "training", "--method", "beta-vae", "--samples", 24, *ONE_STEP)
     step = found["methods"]["beta-vae"]
     assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
@@ -38,7 +38,7 @@ def test_a_prediction_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) ->
     assert step["gflop"] > 10  # 64 poses of some 250 millions of products
 
 
-def test_the_bound_counts_what_is_computed_and_moved() -> None:
+def test_roofline_bound_counts_flops_and_bytes() -> None:
     layer, given = nn.Linear(30, 20, bias=False), torch.randn(10, 30)
     with torch.no_grad(), training.Roofline(1e3, 1e9) as compute:
         layer(given).view(-1)
@@ -51,20 +51,22 @@ def test_the_bound_counts_what_is_computed_and_moved() -> None:
 
 
 @pytest.mark.slow
-def test_fits_of_one_seed_are_compared(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_fits_of_one_seed_are_compared(
+    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = figures_of(tmp_path, "same_weights", "--times", 2, "--threads", 1, "--method", "sms")
     assert [(row["method"], row["threads"], row["digests"]) for row in found["rows"]] == [("sms", 1, 1)]
 
 
 @pytest.mark.slow
-def test_reading_in_less_is_compared_with_float32(tmp_path: Path, cache_home: Path) -> None:
+def test_reduced_precision_predictions_are_compared_with_float32(tmp_path: Path, cache_home: Path) -> None:
     found = figures_of(tmp_path, "reduced_precision", "--poses", 60, "--seen", 64, "--times", 1)["readers"]
     assert found["float32"]["error"] == [1] * 6
     assert 0 < max(found["bf16"]["moved"]) < 0.3
     assert max(found["int8"]["moved"]) > 0
 
 
-def test_requirements_are_followed_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_are_resolved_transitively(monkeypatch: pytest.MonkeyPatch) -> None:
     of_b = ["e", "f; extra == 'x'", "g; extra == 'y'"]
     of_a = ["b[x]>=2", "c; sys_platform == 'darwin'", "d; extra == 'more'"]
     needs = {"a": of_a, "b": of_b, "f": [], "c": [], "e": None}

@@ -39,7 +39,7 @@ def test_a_setting_is_simulated_by_its_name(renderer: FakeRenderer, tmp_path: Pa
         (3, "give a setting as its name or a Setting, not as int"),
     ],
 )
-def test_other_settings_are_refused(setting: Any, line: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(setting: Any, line: str, tmp_path: Path) -> None:
     with pytest.raises(ropes.UserError, match=line):
         ropes.simulate(setting, out=tmp_path / "data", anchors=1)
     assert not (tmp_path / "data").exists()
@@ -69,7 +69,7 @@ def test_a_run_is_fitted_by_method_and_preset_and_loaded(
     assert tiny.weights(tmp_path / "reused") == tiny.weights(tmp_path / "run")
 
 
-def test_recipes_that_do_not_serve_are_refused(tiny_data: Path, tmp_path: Path) -> None:
+def test_invalid_recipes_are_refused(tiny_data: Path, tmp_path: Path) -> None:
     fit: Any = ropes.fit
     open_dataset: Any = ropes.open_dataset
     for options, line in (
@@ -87,7 +87,7 @@ def test_recipes_that_do_not_serve_are_refused(tiny_data: Path, tmp_path: Path) 
     assert not (tmp_path / "run").exists()
 
 
-def test_runs_that_cannot_be_found_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_missing_runs_and_invalid_types_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     load: Any = ropes.load
     line = r"give a run as its folder, the name of a packaged estimator, or what ropes\.fit returned, not as"
     with pytest.raises(ropes.UserError, match=f"{line} int"):
@@ -100,7 +100,7 @@ def test_runs_that_cannot_be_found_are_refused(tiny_run: Path, tiny_data: Path, 
         load(Run.of(ropes.open_dataset(tiny_data), method="ropes", recipe=tiny.recipe(), seed=0))
 
 
-def test_a_folder_with_the_name_of_a_packaged_estimator_is_loaded_as_a_path(
+def test_path_is_loaded_as_a_folder_despite_a_packaged_name(
     own_run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_data: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

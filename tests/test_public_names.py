@@ -29,7 +29,7 @@ angles = estimator.angles(images)  # radians (n, joints)
 """
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     for name in ropes.__all__:
         assert getattr(ropes, name) is not None
     assert {name for name in dir(ropes) if not name.startswith("__")} == {*ropes.__all__} - {"__version__"}
@@ -38,7 +38,7 @@ def test_every_public_name_is_there() -> None:
         ropes.estimate  # noqa: B018
 
 
-def test_type_checkers_see_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_type_checkers_see_the_lazily_loaded_names(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = ast.parse(Path(ropes.__file__).read_text(encoding="utf-8"))
     (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
@@ -63,7 +63,7 @@ def test_type_checkers_see_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -> No
     assert loaded == [module for module, _ in seen.values()]
 
 
-def test_names_of_earlier_versions_work_and_are_not_listed() -> None:
+def test_deprecated_names_work_and_are_not_listed() -> None:
     assert ropes.panda_setting is ropes.setting_named
     assert ropes.simulate_dataset is ropes.simulate
     assert not {"panda_setting", "simulate_dataset"} & {*ropes.__all__, *dir(ropes)}
@@ -120,7 +120,7 @@ def test_an_estimator_is_loaded_by_its_folder_or_its_name(tiny_run: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_snippet_of_the_readme_reads_angles(
+def test_readme_snippet_predicts_angles(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -148,7 +148,7 @@ def test_the_snippet_of_the_readme_reads_angles(
     )
 
 
-def test_a_camera_that_is_missing_is_named(tiny_run: Path, tiny_data: Path) -> None:
+def test_missing_camera_is_reported(tiny_run: Path, tiny_data: Path) -> None:
     estimator, dataset = ropes.Estimator.load(tiny_run), ropes.open_dataset(tiny_data)
     vars(dataset)["cameras"] = ("top",)
     with pytest.raises(UserError, match=r"has no camera .* \(it has top\)"):

@@ -9,14 +9,14 @@ INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
 
 
 @pytest.mark.parametrize("quality", ["mixed_0.6_noise_0.3", "three_weak_coordinates"])
-def test_poor_coordinates_of_independent_joints_make_no_edge(quality: str) -> None:
+def test_poor_coordinates_of_independent_joints_add_no_false_edge(quality: str) -> None:
     count = tally(INDEPENDENT, QUALITIES[quality], range(2), 300)
     assert count.false == 0
     assert count.undetermined > 0
 
 
 @pytest.mark.parametrize("seed", [2, 12])
-def test_a_mixture_that_is_bent_makes_no_edge(seed: int) -> None:
+def test_bent_mixture_adds_no_false_edge(seed: int) -> None:
     """Two runs in which a cleared effect differs from zero at the level .01, and not from what a bend leaves."""
     count = tally(INDEPENDENT, QUALITIES["mixed_then_bent"], [seed], 500)
     assert (count.runs, count.false) == (1, 0)

@@ -42,7 +42,7 @@ def poses(
 @pytest.mark.slow
 @pytest.mark.parametrize("cubic", [0.0, 0.1, -0.03])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_table_9_s_graph_is_found(noise: float, cubic: float) -> None:
+def test_estimate_graph_recovers_the_graph_of_table_9(noise: float, cubic: float) -> None:
     found = estimate_graph(*poses(CAUSAL, 4000, np.random.default_rng(0), noise=noise, cubic=cubic))
     assert structural_hamming_distance(found.matrix, true_graph(CAUSAL)) == 0
     assert found.undecided == found.cyclic == ()
@@ -51,9 +51,7 @@ def test_table_9_s_graph_is_found(noise: float, cubic: float) -> None:
 @pytest.mark.parametrize("cubic", [0.0, 0.1, -0.03])
 @pytest.mark.parametrize("noise", [0.0, 0.22, 0.3])  # .22 sd: R² = .95
 @pytest.mark.parametrize("seed", [0, 1])
-def test_fewer_poses_leave_edges_undetermined_and_neither_deny_nor_add_any(
-    noise: float, cubic: float, seed: int
-) -> None:
+def test_fewer_poses_leave_edges_undetermined_without_false_edges(noise: float, cubic: float, seed: int) -> None:
     found = estimate_graph(*poses(CAUSAL, 500, np.random.default_rng(seed), noise=noise, cubic=cubic))
     true = {(int(parent), int(child)) for parent, child in np.argwhere(true_graph(CAUSAL))}
     assert set(found.edges) <= true <= {*found.edges, *found.undetermined}
@@ -63,14 +61,14 @@ def test_fewer_poses_leave_edges_undetermined_and_neither_deny_nor_add_any(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_edge_is_made_up_between_independent_joints(seed: int) -> None:
+def test_independent_joints_have_no_edges(seed: int) -> None:
     found = estimate_graph(*poses(INDEPENDENT, 500, np.random.default_rng(seed), noise=0.3, cubic=0.1))
     assert found.edges == ()
     assert len(found.undetermined) < 15
 
 
 @pytest.mark.slow
-def test_without_anchors_more_poses_do_it() -> None:
+def test_graph_is_recovered_without_anchors_from_more_poses() -> None:
     coordinates, target, policy, _ = poses(CAUSAL, 8000, np.random.default_rng(0), noise=0.1)
     keep = np.random.default_rng(1).permutation(len(target))[: len(target) // 2]  # no anchor is whole
     found = estimate_graph(coordinates[keep], target[keep], policy[keep], np.arange(len(keep)))
@@ -83,7 +81,7 @@ def test_without_anchors_more_poses_do_it() -> None:
     scale=st.lists(st.floats(1e-3, 1e3), min_size=6, max_size=6),
     offset=st.floats(-100, 100),
 )
-def test_sign_scale_and_offset_change_nothing(sign: list[float], scale: list[float], offset: float) -> None:
+def test_graph_is_invariant_to_sign_scale_and_offset(sign: list[float], scale: list[float], offset: float) -> None:
     coordinates, target, policy, _ = poses(CAUSAL, 60, np.random.default_rng(0), noise=0.2)
     weight = np.ones(len(coordinates))
     plain = direct_effects(total_effects(coordinates, target, policy, weight))
@@ -91,7 +89,7 @@ def test_sign_scale_and_offset_change_nothing(sign: list[float], scale: list[flo
     np.testing.assert_allclose(other, plain, atol=1e-6)
 
 
-def test_permuted_joints_give_the_permuted_graph() -> None:
+def test_graph_is_equivariant_to_joint_permutation() -> None:
     coordinates, target, policy, anchor = poses(CAUSAL, 200, np.random.default_rng(0))
     order = np.array([3, 5, 0, 2, 1, 4])  # new column k is the old order[k]
     place = np.append(np.argsort(order), -1)
@@ -100,7 +98,7 @@ def test_permuted_joints_give_the_permuted_graph() -> None:
     np.testing.assert_array_equal(second.matrix, first.matrix[np.ix_(order, order)])
 
 
-def test_effects_of_a_chain_by_hand() -> None:
+def test_direct_effects_of_a_chain_match_hand_calculation() -> None:
     # a → b → c with weights 2 and −.5; every joint's policies are 1 and 0.
     table = [(0, 1, (1, 2, -1)), (0, 2, (0, 0, 0)), (1, 1, (0, 1, -0.5)), (1, 2, (0, 0, 0)), (2, 1, (0, 0, 1))]
     table += [(2, 2, (0, 0, 0)), (-1, 0, (9, 9, 9))]
@@ -119,7 +117,7 @@ def test_the_effects_are_the_model_s_coefficients() -> None:
         assert abs(found.effects[i, j] - weight * unit[0] / unit[1]) < 5 * found.errors[i, j]
 
 
-def test_weights_count_poses_more_than_once() -> None:
+def test_integer_weights_equal_repeated_poses() -> None:
     rng = np.random.default_rng(0)
     coordinates, target, policy, _ = poses(CAUSAL, 20, rng)
     weight = rng.integers(1, 4, len(target))
@@ -132,7 +130,7 @@ def test_weights_count_poses_more_than_once() -> None:
 
 
 @pytest.mark.slow
-def test_standard_errors_are_those_of_repeated_draws() -> None:
+def test_standard_errors_match_the_spread_over_repeated_draws() -> None:
     drawn = [estimate_graph(*poses(CAUSAL, 100, np.random.default_rng(k), noise=0.3)) for k in range(12)]
     spread = np.std([found.effects for found in drawn], axis=0, ddof=1)
     stated = np.mean([found.errors for found in drawn], axis=0)
@@ -155,7 +153,7 @@ def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0, 
     return np.concatenate(poses), targets, policies, np.tile(np.arange(anchors), 5)
 
 
-def test_a_mixture_is_no_edge_and_an_effect_is_one() -> None:
+def test_effect_adds_an_edge_and_mixture_adds_none() -> None:
     effect, mixture = (estimate_graph(*_two(e, 0, 0.1, 2000, mixed=m)) for e, m in ((0.4, 0), (0, 0.4)))
     np.testing.assert_allclose([effect.effects[0, 1], mixture.effects[0, 1]], 0.4, atol=0.05)  # responses are alike
     np.testing.assert_allclose(effect.cleared[0, 1], 0.4, atol=0.12)
@@ -164,19 +162,19 @@ def test_a_mixture_is_no_edge_and_an_effect_is_one() -> None:
     assert (mixture.edges, mixture.undetermined) == ((), ())
 
 
-def test_a_mixture_that_cancels_an_effect_does_not_deny_it() -> None:
+def test_mixture_that_cancels_an_effect_leaves_the_edge_undetermined() -> None:
     found = estimate_graph(*_two(0.4, 0, 0.1, 500, mixed=-0.4))
     assert abs(found.effects[0, 1]) < 0.05
     assert (0, 1) in found.undetermined
 
 
-def test_a_mixture_seen_in_few_poses_is_undecided() -> None:
+def test_mixture_with_few_poses_is_undecided() -> None:
     found = estimate_graph(*_two(0, 0, 0.1, 60, mixed=0.4))
     assert found.edges == ()
     assert (0, 1) in found.undecided
 
 
-def test_policies_known_by_heart_make_a_mixture_look_like_an_effect() -> None:
+def test_memorised_policies_turn_a_mixture_into_a_false_edge() -> None:
     """So `ropes.evaluation.causal_graph` reads no image that the fit learnt from."""
     coordinates, target, *design = _two(0, 0, 0.1, 1000, mixed=0.4)
     assert estimate_graph(coordinates, target, *design).edges == ()
@@ -184,7 +182,7 @@ def test_policies_known_by_heart_make_a_mixture_look_like_an_effect() -> None:
     assert estimate_graph(coordinates, target, *design).edges == ((0, 1),)
 
 
-def test_a_cycle_keeps_its_strongest_edge() -> None:
+def test_estimate_graph_keeps_the_strongest_edge_of_a_cycle() -> None:
     found = estimate_graph(*_two(0.5, 0.3, noise=0.01, anchors=1500))
     assert found.edges == ((0, 1),)
     assert found.cyclic == ((1, 0),)
@@ -198,14 +196,14 @@ def test_few_noisy_poses_leave_an_edge_undecided() -> None:
     assert (0, 1) in estimate_graph(*_two(0.3, 0.0, noise=0.5, anchors=3000)).edges
 
 
-def test_the_bound_decides_what_is_too_small_to_matter() -> None:
+def test_bound_sets_the_smallest_effect_that_counts_as_an_edge() -> None:
     design = _two(0.17, 0.0, noise=0.01, anchors=3000)
     assert estimate_graph(*_two(0.05, 0.0, noise=0.01, anchors=3000)).edges == ()
     assert estimate_graph(*design).edges == ((0, 1),)
     assert estimate_graph(*design, bound=0.3).edges == ()
 
 
-def test_a_coordinate_that_tells_nothing_makes_its_pairs_undetermined() -> None:
+def test_uninformative_coordinate_leaves_its_pairs_undetermined() -> None:
     coordinates, *design = poses(INDEPENDENT, 500, np.random.default_rng(0), noise=0.3)
     rng = np.random.default_rng(1)
     coordinates[:, 2] = rng.normal(size=len(coordinates))
@@ -222,7 +220,7 @@ def test_a_coordinate_that_tells_nothing_makes_its_pairs_undetermined() -> None:
 
 
 @pytest.mark.slow
-def test_a_blurred_joint_is_not_asked() -> None:
+def test_blurred_coordinate_is_excluded() -> None:
     coordinates, *design = poses(INDEPENDENT, 2000, np.random.default_rng(0))
     coordinates[:, 1] += 3 * np.random.default_rng(1).normal(size=len(coordinates))
     found = estimate_graph(coordinates, *design)
@@ -230,7 +228,7 @@ def test_a_blurred_joint_is_not_asked() -> None:
     assert found.edges == ()
 
 
-def test_nan_and_equal_coordinates_and_missing_policies_are_refused() -> None:
+def test_nan_constant_coordinates_and_missing_policies_raise() -> None:
     coordinates, target, policy, anchor = _two(0.3, 0.0, noise=0.1, anchors=30)
     still = coordinates.copy()
     still[:, 1] = 2
@@ -244,7 +242,7 @@ def test_nan_and_equal_coordinates_and_missing_policies_are_refused() -> None:
         estimate_graph(coordinates[kept], target[kept], policy[kept], anchor[kept])
 
 
-def test_equal_means_of_the_policies_are_no_instrument() -> None:
+def test_policies_with_equal_means_raise() -> None:
     tn = TruncatedNormal(mean=0, variance=0.4, low=-1, high=1)
     model = CausalModel(joints=("a",), observational={"a": tn}, interventions={"a": (tn, tn)})
     with pytest.raises(ValueError, match="coordinate 1 does not respond"):

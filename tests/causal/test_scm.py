@@ -46,11 +46,11 @@ def normal_moments(t: TruncatedNormal) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("t", [tn(0), tn(0.9), tn(1.2, 0.4, 0, 3), tn(0, 0.1, 0, 1), tn(-5, 0.5), tn(0, 1)])
-def test_moments_are_those_of_the_formula(t: TruncatedNormal) -> None:
+def test_moments_match_the_textbook_formula(t: TruncatedNormal) -> None:
     assert t.moments() == pytest.approx(normal_moments(t), rel=1e-6)
 
 
-def test_the_second_number_is_a_variance() -> None:
+def test_second_parameter_is_the_variance() -> None:
     # Read as a standard deviation, .4 would give .158; the paper's own rows imply .35 to .37.
     assert tn(0).moments()[1] == pytest.approx(0.3537, abs=1e-4)
     samples = tn(0).sample(np.random.default_rng(0), 200_000)
@@ -72,7 +72,7 @@ def test_quantile_cdf_and_interval_agree(mean: float, variance: float, low: floa
     assert float(t.cdf(x)) == pytest.approx(p, abs=1e-6)
 
 
-def test_samples_follow_the_distribution_function() -> None:
+def test_samples_follow_the_cdf() -> None:
     t = tn(1.2, 0.4, 0, 3)
     samples = t.sample(np.random.default_rng(1), (100, 50))
     assert samples.shape == (100, 50)
@@ -80,7 +80,7 @@ def test_samples_follow_the_distribution_function() -> None:
     assert t.low <= samples.min() <= samples.max() <= t.high
 
 
-def test_the_density_integrates_to_one_and_vanishes_outside() -> None:
+def test_density_integrates_to_one_and_is_zero_outside_the_bounds() -> None:
     t = tn(0.7)
     grid = np.linspace(-1.5, 1.5, 20_001)
     assert np.trapezoid(np.exp(t.log_density(grid)), grid) == pytest.approx(1, abs=1e-6)
@@ -88,17 +88,17 @@ def test_the_density_integrates_to_one_and_vanishes_outside() -> None:
 
 
 @pytest.mark.parametrize(("variance", "high", "line"), [(0, 1, "variance"), (-1, 1, "variance"), (1, -1.5, "empty")])
-def test_impossible_distributions_are_refused(variance: float, high: float, line: str) -> None:
+def test_invalid_distributions_raise(variance: float, high: float, line: str) -> None:
     with pytest.raises(ValueError, match=line):
         tn(0, variance, -1.5, high)
 
 
 @pytest.mark.parametrize("regime", CAUSAL.regimes)
-def test_regime_names_read_back(regime: Regime) -> None:
+def test_regime_names_round_trip(regime: Regime) -> None:
     assert Regime.parse(regime.name) == regime
 
 
-def test_regimes_come_observational_first_and_joint_by_joint() -> None:
+def test_regimes_are_ordered_observational_first_then_by_joint() -> None:
     assert [regime.name for regime in ONE_CAMERA.regimes] == [
         "observational",
         *(f"panda_joint{k}/{policy}" for k in (2, 4, 6) for policy in (1, 2)),
@@ -106,19 +106,19 @@ def test_regimes_come_observational_first_and_joint_by_joint() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "elbow", "elbow/3", "/1", "observational/1/x"])
-def test_other_names_are_no_regimes(name: str) -> None:
+def test_invalid_regime_names_raise(name: str) -> None:
     with pytest.raises(ValueError, match="not a regime"):
         Regime.parse(name)
 
 
 @pytest.mark.parametrize(("joint", "policy"), [(None, 1), ("a", 0), ("a", 3)])
-def test_impossible_regimes_are_refused(joint: str | None, policy: int) -> None:
+def test_invalid_regimes_raise(joint: str | None, policy: int) -> None:
     with pytest.raises(ValueError, match="no such regime"):
         Regime(joint, policy)
 
 
 @pytest.mark.parametrize("model", [INDEPENDENT, CAUSAL, ONE_CAMERA, chain()])
-def test_twins_differ_only_where_the_intervention_reaches(model: CausalModel) -> None:
+def test_counterfactual_poses_differ_only_in_descendants(model: CausalModel) -> None:
     poses = model.sample(np.random.default_rng(3), 50)
     assert poses.shape == (50, len(model.regimes), len(model.joints))
     anchor = poses[:, 0]
@@ -132,7 +132,7 @@ def test_twins_differ_only_where_the_intervention_reaches(model: CausalModel) ->
                 np.testing.assert_array_equal(poses[:, k, column], anchor[:, column])
 
 
-def test_the_causal_graph_is_that_of_figure_10() -> None:
+def test_causal_graph_matches_figure_10() -> None:
     assert CAUSAL.descendants(J1) == {J1, J6}
     assert CAUSAL.descendants(J2) == {J2, J3, J5, J6}
     assert CAUSAL.descendants(J3) == {J3, J5, J6}
@@ -141,7 +141,7 @@ def test_the_causal_graph_is_that_of_figure_10() -> None:
     assert CAUSAL.descendants(J6) == {J6}
 
 
-def test_an_intervention_is_propagated_by_the_same_equations_and_keeps_the_noise() -> None:
+def test_intervention_propagates_with_the_same_equations_and_noise() -> None:
     model = chain()
     poses = model.sample(np.random.default_rng(4), 30)
     anchor = poses[:, 0]
@@ -162,7 +162,7 @@ def test_the_intervened_joint_has_its_policy_s_distribution(joint: str, policy: 
     assert stats.kstest(poses[:, regime, column], CAUSAL.interventions[joint][policy - 1].cdf).pvalue > 1e-3
 
 
-def test_moments_of_the_causal_model() -> None:
+def test_causal_model_moments_match_the_theory() -> None:
     # By hand from App. F: covariance of J3 with J2 is .88 var J2, and so on down the graph.
     wide, positive, noise = normal_moments(tn(0)), normal_moments(tn(1.2, 0.4, 0, 3)), normal_moments(tn(0, 0.1, 0, 1))
     mean = {J1: positive[0] + noise[0], J2: noise[0], J4: noise[0]}
@@ -181,13 +181,13 @@ def test_moments_of_the_causal_model() -> None:
     np.testing.assert_allclose(poses.var(0), [variance[j] for j in CAUSAL.joints], rtol=0.02)
 
 
-def test_predicting_the_mean_costs_what_the_design_note_says() -> None:
+def test_observational_variances_match_the_design_note() -> None:
     poses = INDEPENDENT.sample_observational(np.random.default_rng(7), 100_000)
     np.testing.assert_allclose(poses.var(0), [0.339, 0.354, 0.354, 0.354, 0.354, 0.354], atol=0.006)
 
 
 @pytest.mark.parametrize("model", [INDEPENDENT, CAUSAL, ONE_CAMERA])
-def test_the_log_density_ratio_is_affine_with_slope_of_means_over_variance(model: CausalModel) -> None:
+def test_log_density_ratio_is_affine_with_slope_mean_difference_over_variance(model: CausalModel) -> None:
     for joint in model.joints:
         first, second = model.interventions[joint]
         z = np.linspace(first.low, first.high, 50)
@@ -197,7 +197,7 @@ def test_the_log_density_ratio_is_affine_with_slope_of_means_over_variance(model
         np.testing.assert_allclose(ratio, first.log_density(z) - second.log_density(z))
 
 
-def test_the_ratio_is_undefined_where_neither_policy_goes() -> None:
+def test_log_density_ratio_is_nan_outside_both_policies() -> None:
     assert math.isnan(float(INDEPENDENT.log_density_ratio(J2, 2.0)))
 
 
@@ -205,16 +205,16 @@ FLOORS = {J1: 0.3472, J2: 0.3432, J3: 0.3432, J4: 0.2288, J5: 0.2288, J6: 0.2551
 
 
 @pytest.mark.parametrize("model", [INDEPENDENT, CAUSAL])
-def test_bayes_floors_with_two_cameras(model: CausalModel) -> None:
+def test_bayes_floors_of_two_cameras_match_the_table(model: CausalModel) -> None:
     assert {joint: round(model.bayes_floor(joint), 4) for joint in model.joints} == FLOORS
 
 
-def test_bayes_floors_with_one_camera() -> None:
+def test_bayes_floors_of_one_camera_match_the_table() -> None:
     assert {round(ONE_CAMERA.bayes_floor(joint), 4) for joint in ONE_CAMERA.joints} == {0.3801}
 
 
 @pytest.mark.parametrize("model", [INDEPENDENT, ONE_CAMERA])
-def test_bayes_floors_against_drawn_samples(model: CausalModel) -> None:
+def test_bayes_floors_match_drawn_samples(model: CausalModel) -> None:
     rng = np.random.default_rng(8)
     for joint in model.joints:
         first, second = (policy.sample(rng, 100_000) for policy in model.interventions[joint])
@@ -232,7 +232,7 @@ def test_bayes_floors_against_drawn_samples(model: CausalModel) -> None:
         ((tn(0, 1e9, 0, 2), tn(0, 1e9, 1, 3)), 0.5 * math.log(2)),
     ],
 )
-def test_bayes_floors_by_hand(pair: tuple[TruncatedNormal, TruncatedNormal], floor: float) -> None:
+def test_bayes_floors_match_hand_calculation(pair: tuple[TruncatedNormal, TruncatedNormal], floor: float) -> None:
     model = CausalModel(joints=("a",), observational={"a": tn(0)}, interventions={"a": pair})
     assert model.bayes_floor("a") == pytest.approx(floor, abs=1e-6)
 
@@ -248,13 +248,13 @@ def test_bayes_floors_by_hand(pair: tuple[TruncatedNormal, TruncatedNormal], flo
         ({"observational": {"a": tn(0)}}, r"nothing to draw these joints from: \['d'\]"),
     ],
 )
-def test_impossible_models_are_refused(changes: dict[str, object], line: str) -> None:
+def test_invalid_causal_models_raise(changes: dict[str, object], line: str) -> None:
     with pytest.raises(ValueError, match=line):
         chain(**changes)
 
 
 @pytest.mark.parametrize("model", [INDEPENDENT, CAUSAL, ONE_CAMERA, chain()])
-def test_models_survive_json(model: CausalModel) -> None:
+def test_causal_models_round_trip_through_json(model: CausalModel) -> None:
     again = CausalModel.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
     np.testing.assert_array_equal(again.sample(np.random.default_rng(9), 3), model.sample(np.random.default_rng(9), 3))

@@ -24,7 +24,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, out.splitlines())) <= 120
 
 
-def test_help_is_fast_because_it_imports_nothing_heavy() -> None:
+def test_help_imports_no_heavy_package() -> None:
     code = (
         "import sys; from ropes.cli.entry import main; main(['--help']); main(['--version']);"
         "heavy = {'torch', 'lightning', 'pybullet', 'matplotlib', 'scipy', 'numpy', 'pyarrow'};"
@@ -33,7 +33,7 @@ def test_help_is_fast_because_it_imports_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("ropes 0.")
 
@@ -61,21 +61,21 @@ def test_help_texts_do_not_break_within_a_sentence(
     assert [text for text in texts if text not in shown] == []
 
 
-def test_a_help_text_of_several_lines_is_joined() -> None:
+def test_multi_line_help_text_is_joined() -> None:
     text = help_texts(Simulate)["setting"]
     assert "\n" not in text
     assert text.startswith("panda-1c-independent, panda-2c-independent, ")
     assert text.endswith(", or a setting of another package.")
 
 
-def test_no_command_shows_the_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
     captured = capsys.readouterr()
     assert "simulate" in captured.out
     assert captured.err == "ropes: no command given; choose one of the above\n"
 
 
-def test_unlike_any_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_command_without_a_similar_name_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert refusal(capsys, "xyz").startswith("unknown command 'xyz': choose one of simulate, validate, ")
 
 
@@ -92,7 +92,7 @@ def test_a_mistyped_required_option_is_refused_with_a_suggestion(capsys: pytest.
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_the_line_is_the_same_whatever_the_terminal_draws(encoding: str) -> None:
+def test_error_line_does_not_depend_on_the_terminal(encoding: str) -> None:
     words = [sys.executable, "-m", "ropes", "strip", "D", "--outt", "E"]
     surroundings = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "40"}
     done = subprocess.run(words, env=surroundings, capture_output=True, text=True)
@@ -101,7 +101,7 @@ def test_the_line_is_the_same_whatever_the_terminal_draws(encoding: str) -> None
     assert done.stderr == f"ropes: strip: {missing}; {unknown}; perhaps you meant --out (see ropes strip --help)\n"
 
 
-def test_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_option_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data" in refusal(capsys, "evaluate", "R", "--out", "E")
 
 
@@ -123,7 +123,7 @@ def test_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         (ModuleNotFoundError("no", name="pytorch_metric_learning"), "pip install 'pytorch-metric-learning>="),
     ],
 )
-def test_what_the_user_can_mend_is_one_line(
+def test_user_errors_print_one_line(
     error: BaseException, line: str, stub: Stub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stub("ropes.data.validate.validate", result=error)
@@ -141,13 +141,13 @@ def test_what_the_user_can_mend_is_one_line(
         ModuleNotFoundError("a name that is mistyped in our own import", name="numpi"),
     ],
 )
-def test_our_mistakes_keep_their_traceback(error: Exception, stub: Stub) -> None:
+def test_internal_errors_keep_their_traceback(error: Exception, stub: Stub) -> None:
     stub("ropes.data.validate.validate", result=error)
     with pytest.raises(type(error)):
         cli.main(["validate", "D"])
 
 
-def test_full_standard_output_is_one_line() -> None:
+def test_full_disk_on_stdout_prints_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "ropes", "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
@@ -186,7 +186,7 @@ sys.exit(main(["validate", sys.argv[1]]))
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("behaviour", ["plain", "lightning"])
-def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: str) -> None:
+def test_signals_set_the_exit_code(number: int, code: int, behaviour: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SLEEPER, behaviour], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -198,13 +198,15 @@ def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: st
     assert error == "ropes: interrupted; run the same command again to resume\n"
 
 
-def test_an_interrupt_that_another_handler_took_ends_alike(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keyboard_interrupt_from_another_handler_has_the_same_exit_code(
+    stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
     stub("ropes.data.validate.validate", result=KeyboardInterrupt())
     assert cli.main(["validate", "D"]) == 130
     assert capsys.readouterr().err == "ropes: interrupted; run the same command again to resume\n"
 
 
-def test_under_nohup_a_closed_terminal_is_ignored() -> None:
+def test_nohup_ignores_sighup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with cli.recorded_signals() as received:
@@ -215,7 +217,7 @@ def test_under_nohup_a_closed_terminal_is_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_a_forked_worker_dies_of_the_signal_without_a_word() -> None:
+def test_forked_worker_dies_of_sigterm_silently() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with cli.recorded_signals() as received:
         child = os.fork()

@@ -26,7 +26,7 @@ def examples(command: type[Command]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_example_parses_to_its_own_command(name: str) -> None:
+def test_every_example_parses_as_its_command(name: str) -> None:
     for words in examples(COMMANDS[name]):
         kind = cli.command_kind(words[0], words[1:])
         assert words[0] == name
@@ -75,11 +75,11 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("fit --data D --out R --preset", "--preset"),
     ],
 )
-def test_bad_options(arguments: str, part: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_refused(arguments: str, part: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert part in refusal(capsys, *arguments.split())
 
 
-def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
+def test_fit_options_set_recipe_fields(stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     words = "fit --method ropes --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"
     assert cli.main(words.split()) == 0
@@ -91,7 +91,7 @@ def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
 
 
 @pytest.mark.parametrize("stage", [AE1Stage, LDRStage, AE2Stage, EncoderStage])
-def test_a_stage_that_diverges_names_an_option_of_its_method(stage: type[Stage], stub: Stub) -> None:
+def test_divergence_message_names_a_valid_learning_rate_option(stage: type[Stage], stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     method = "anchored" if stage is EncoderStage else "ropes"
     assert cli.main(["fit", "--method", method, "--data", "D", "--out", "R", stage.rate_option, "1e-9"]) == 0
@@ -99,7 +99,7 @@ def test_a_stage_that_diverges_names_an_option_of_its_method(stage: type[Stage],
     assert getattr(calls[0][0][2], optimised).learning_rate == 1e-9
 
 
-def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) -> None:
+def test_fit_defaults_to_the_compact_anchored_recipe(stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
     assert cli.main(["fit", "--method", "ropes", "--data", "D", "--out", "R"]) == 0
@@ -109,7 +109,7 @@ def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) 
 
 
 @pytest.mark.parametrize("method", tiny.LABELLED)
-def test_a_share_of_the_labels_chooses_its_recipe(method: str, stub: Stub) -> None:
+def test_label_fraction_selects_the_recipe(method: str, stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     words = ["fit", "--method", method, "--data", "D", "--out", "R", "--preset", "paper"]
     assert cli.main([*words, "--labels", "0.05", "--pretrained", "P"]) == 0
@@ -121,12 +121,12 @@ def test_a_share_of_the_labels_chooses_its_recipe(method: str, stub: Stub) -> No
 
 
 @pytest.mark.parametrize(("typed", "said"), [("0", "above 0 and at most 1"), ("1.5", "above 0"), ("few", "few")])
-def test_a_share_of_labels_out_of_range_is_refused(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_label_fraction_out_of_range_is_refused(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said in refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--data", "D", "--out", "R")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_help_of_fit_says_what_the_presets_are_and_no_option_that_is_refused(
+def test_fit_help_describes_presets_and_omits_refused_options(
     method: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
@@ -137,12 +137,12 @@ def test_the_help_of_fit_says_what_the_presets_are_and_no_option_that_is_refused
     assert "0 leaves anchors out" not in shown
 
 
-def test_fit_suggests_fields_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_suggests_a_recipe_field_for_a_mistyped_option(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ropes", "--data", "D", "--out", "R", "--ae1-training.epoch", "3")
     assert "perhaps you meant --ae1-training.epochs (see" in line
 
 
-def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_refuses_incompatible_image_size(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ropes", "--data", "D", "--out", "R", "--ae1.image-size", "100")
     assert "need images of side 64 or 128, not 100" in line
 
@@ -176,7 +176,7 @@ def test_commands_call_their_functions(
     assert calls == [(args, kwargs)]
 
 
-def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
+def test_tables_command_checks_the_readme_and_the_docs(stub: Stub) -> None:
     calls = stub("ropes.report.readme_tables.update")
     assert cli.main(["tables", "--check"]) == 0
     names = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
@@ -197,7 +197,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     assert capsys.readouterr().out == "wrote R/results.json and R/report.html\n"
 
 
-def test_reproduce_takes_methods_and_settings_with_commas_between(stub: Stub) -> None:
+def test_reproduce_takes_comma_separated_methods_and_settings(stub: Stub) -> None:
     runs = stub("ropes.experiments.run.reproduce", result="the results")
     stub("ropes.report.html.write_report")
     stub("ropes.report.terminal.print_table")
@@ -236,7 +236,7 @@ def test_evaluate_prints_the_table(
         ("--data D --commanded c.json", "inference.policy_calibration.calibrate_commanded", {"file": Path("c.json")}),
     ],
 )
-def test_calibrate_prints_what_is_known_of_the_errors(
+def test_calibrate_passes_its_options_and_prints_the_table(
     words: str, function: str, kwargs: dict[str, Any], stub: Stub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = stub(f"ropes.{function}", result="the calibration")
@@ -248,7 +248,7 @@ def test_calibrate_prints_what_is_known_of_the_errors(
     assert capsys.readouterr().out == "wrote R/calibration.json; ropes predict now gives radians\n"
 
 
-def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predict_prints_each_line_as_it_is_computed(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     calls = stub("ropes.inference.prediction.predict_lines", result=iter(['{"a": 1}', '{"a": 2}']))
     assert cli.main(["predict", "R", "--images", "cam45=a.png", "cam135=b.png"]) == 0
     sources = {"cam45": Path("a.png"), "cam135": Path("b.png")}
@@ -264,7 +264,7 @@ def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFix
         ("--poses tool hand --urdf a.urdf", ("tool", "hand"), Path("a.urdf")),
     ],
 )
-def test_predict_adds_poses_where_asked(words: str, poses: tuple[str, ...], urdf: Path | None, stub: Stub) -> None:
+def test_predict_adds_poses_on_request(words: str, poses: tuple[str, ...], urdf: Path | None, stub: Stub) -> None:
     calls = stub("ropes.inference.prediction.predict_lines", result=iter(()))
     assert cli.main(["predict", "R", "--images", "photos", *words.split()]) == 0
     assert calls == [((Path("R"), Path("photos")), {"poses": poses, "urdf": urdf, **AUTO})]

@@ -14,7 +14,7 @@ from ropes.methods.run import Run
 from tests.command_line import Stub, refusal
 
 
-def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluate_defaults_equal_the_library_defaults(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
     calls = stub("ropes.evaluation.joints.evaluate", result="the results")
     stub("ropes.report.terminal.print_table")
@@ -34,7 +34,7 @@ def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch:
         ),
     ],
 )
-def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(
+def test_inapplicable_option_is_refused_even_with_its_default_value(
     method: str, words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method=method))
@@ -42,21 +42,19 @@ def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(
 
 
 @pytest.mark.parametrize("typed", ["0", "few"])
-def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
-    typed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fit_help_still_refuses_an_invalid_label_fraction(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--help")
     assert line == f"fit: --labels is {typed}; give a fraction above 0 and at most 1, for example 0.05"
 
 
 @pytest.mark.parametrize("images", ["1", "7"])
-def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vae_batch_with_an_odd_number_of_images_is_refused(images: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ada-gvae", "--training.batch", images, "--data", "D", "--out", "R")
     assert f"a batch holds whole pairs: give an even number of images, not {images}" in line
 
 
 @pytest.mark.parametrize("words", ["--independent", "--anchor-warmup-poses 9", "--anchor-warmup-fraction .1"])
-def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_anchor_options_are_refused_for_methods_without_anchors(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ldr", *words.split(), "--data", "D", "--out", "R")
     assert line == f"{words.split()[0]} has no effect with method ldr, which does not use anchors; leave it out"
 
@@ -90,7 +88,7 @@ def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsy
         ),
     ],
 )
-def test_old_names_of_options_work_and_name_the_new_ones(
+def test_deprecated_option_names_work_and_print_the_new_name(
     method: str, old: str, new: str, field: tuple[str, object], stub: Stub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = stub("ropes.methods.fit.fit")
@@ -101,7 +99,7 @@ def test_old_names_of_options_work_and_name_the_new_ones(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_help_of_fit_has_no_old_name(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_help_omits_deprecated_option_names(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["fit", "--method", method, "--help"]) == 0
     printed = capsys.readouterr().out
     assert "--val-fraction" in printed
@@ -119,7 +117,7 @@ def test_the_help_of_fit_has_no_old_name(method: str, capsys: pytest.CaptureFixt
         ("reproduce demo --out R", "ropes.experiments.run.reproduce"),
     ],
 )
-def test_every_command_that_computes_is_told_the_precision(
+def test_commands_that_compute_pass_the_precision_on(
     words: str, function: str, stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))

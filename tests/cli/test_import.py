@@ -17,7 +17,7 @@ BAG, LEROBOT = FIXTURES / "bag_mcap", FIXTURES / "lerobot-v2.1-video"
 
 
 @pytest.mark.slow
-def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_passes_its_options_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     words = (
         f"import {BAG} --out {out} --cameras near=/right/image_raw/compressed --frames stretch "
@@ -64,7 +64,7 @@ def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("{bag} --offset nan", "--offset is nan; it must be finite"),
     ],
 )
-def test_what_cannot_be_imported_is_refused_in_a_line(
+def test_invalid_import_is_refused_in_one_line(
     words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "folder"
@@ -77,7 +77,7 @@ def test_what_cannot_be_imported_is_refused_in_a_line(
 
 
 @pytest.mark.parametrize(("source", "package"), [(LEROBOT, "av"), (BAG, "rosbags")])
-def test_a_missing_extra_is_named(
+def test_missing_extra_is_reported_with_its_install_command(
     source: Path, package: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = importlib.import_module
@@ -104,7 +104,7 @@ def test_a_preview_imports_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not (tmp_path / "data").exists()
 
 
-def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "annotations.csv").write_text("scene,idx,figure,noun_class,verb_class,xmin,ymin,xmax,ymax\n")
     words = ["import", str(tmp_path), "--out", str(tmp_path / "out")]
     assert "its tables have no pairs" in refusal(capsys, *words)
@@ -117,7 +117,7 @@ def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_a_data_set_that_is_half_imported_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfinished_import_error_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     assert cli.main(["import", str(BAG), "--out", str(out), "--dwell", "0.06"]) == 0
     capsys.readouterr()

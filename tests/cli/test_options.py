@@ -7,7 +7,7 @@ from ropes.errors import UserError
 from ropes.simulation.settings import Camera
 
 
-def test_ranges_are_pairs_in_the_order_of_the_joints() -> None:
+def test_ranges_follow_the_order_of_the_joints() -> None:
     assert parse_ranges(("a", "b"), ("-1.5:1.5", "0:3")) == ((-1.5, 1.5), (0.0, 3.0))
 
 
@@ -22,12 +22,12 @@ def test_ranges_are_pairs_in_the_order_of_the_joints() -> None:
         (("a",), ("nan:1",), "--ranges for a: 'nan' is not a finite number"),
     ],
 )
-def test_bad_ranges(joints: tuple[str, ...], ranges: tuple[str, ...], line: str) -> None:
+def test_invalid_ranges_raise(joints: tuple[str, ...], ranges: tuple[str, ...], line: str) -> None:
     with pytest.raises(UserError, match=line):
         parse_ranges(joints, ranges)
 
 
-def test_camera_takes_the_papers_pitch_roll_and_field_of_view_unless_told() -> None:
+def test_camera_defaults_to_the_paper_pitch_roll_and_field_of_view() -> None:
     side, top = parse_cameras(
         (
             "side:target=0/0.1/-0.4,distance=1.4,yaw=45",
@@ -52,17 +52,17 @@ def test_camera_takes_the_papers_pitch_roll_and_field_of_view_unless_told() -> N
         ("s:target=0/0/0,distance=inf,yaw=0", "--camera s: distance: 'inf' is not a finite number"),
     ],
 )
-def test_bad_cameras(text: str, line: str) -> None:
+def test_invalid_cameras_raise(text: str, line: str) -> None:
     with pytest.raises(UserError, match=line):
         parse_cameras((text,))
 
 
-def test_cameras_need_names_of_their_own() -> None:
+def test_duplicate_camera_names_raise() -> None:
     with pytest.raises(UserError, match="two cameras are named 's'"):
         parse_cameras(("s:target=0/0/0,distance=1,yaw=0", "s:target=0/0/0,distance=1,yaw=9"))
 
 
-def test_images_are_pairs_or_one_folder(tmp_path: Path) -> None:
+def test_images_are_camera_pairs_or_one_folder(tmp_path: Path) -> None:
     assert image_sources(("cam45=a.png", "cam135=b=c.png")) == {
         "cam45": Path("a.png"),
         "cam135": Path("b=c.png"),
@@ -81,12 +81,12 @@ def test_images_are_pairs_or_one_folder(tmp_path: Path) -> None:
         (("cam45=a.png", "cam45=b.png"), "camera cam45 is given twice"),
     ],
 )
-def test_bad_images(texts: tuple[str, ...], line: str) -> None:
+def test_invalid_image_sources_raise(texts: tuple[str, ...], line: str) -> None:
     with pytest.raises(UserError, match=line):
         image_sources(texts)
 
 
-def test_at_least_names_the_option() -> None:
+def test_at_least_error_names_the_option() -> None:
     at_least(1, test_anchors=1)
     with pytest.raises(UserError, match="--test-anchors is 0; it must be 1 or more"):
         at_least(1, test_anchors=0)

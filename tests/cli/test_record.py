@@ -61,7 +61,7 @@ def record(*words: str) -> int:
     return cli.main(["record", *words, "--anchors", "3", "--out", "D"])
 
 
-def test_the_simulated_panda_needs_nothing_else(options: list[RecordOptions], cache_home: Path) -> None:
+def test_simulated_panda_needs_no_other_options(options: list[RecordOptions], cache_home: Path) -> None:
     assert record("--robot", "simulated") == 0
     [given] = options
     assert given.anchors == 3
@@ -77,7 +77,7 @@ def test_the_simulated_panda_needs_nothing_else(options: list[RecordOptions], ca
         assert limits.high >= max(first.high, second.high)
 
 
-def test_a_file_of_limits_says_all_about_the_joints(options: list[RecordOptions], cache_home: Path) -> None:
+def test_limits_file_sets_all_joint_limits(options: list[RecordOptions], cache_home: Path) -> None:
     words = ("--robot", "simulated", "--urdf", "arm.urdf", "--limits", "limits.toml", "--cameras", VIEW)
     more = ("--camera-level", "webcam", "--scene", "panda-gym", "--colour", "--image-size", "32", "--seed", "5")
     assert record(*words, *more, "--redraw", "--state", "none", "--settle", "0.2", "--robot-options", "a=1") == 0
@@ -97,7 +97,7 @@ def test_a_file_of_limits_says_all_about_the_joints(options: list[RecordOptions]
     assert given.cameras == {}
 
 
-def test_the_urdf_needs_a_speed_and_a_workspace(options: list[RecordOptions]) -> None:
+def test_urdf_limits_need_a_speed_and_a_workspace(options: list[RecordOptions]) -> None:
     words = ("--robot", "mine", "--urdf", "arm.urdf", "--joints", "elbow", "--ranges", "-0.5:0.5", "--yes")
     box = ("--speed", "0.5", "--workspace", "-0.9/-0.3/-0.1:0.9/0.3/1.2")
     assert record(*words, *box, "--cameras", "left=0", "right=/dev/video2", "--grey", "--rotate", "left=90") == 0
@@ -133,7 +133,9 @@ def test_the_urdf_needs_a_speed_and_a_workspace(options: list[RecordOptions]) ->
         ("--robot simulated --anchor 3", "--anchor"),
     ],
 )
-def test_wrong_options_are_refused(words: str, line: str, capsys: pytest.CaptureFixture[str], cache_home: Path) -> None:
+def test_invalid_record_options_are_refused(
+    words: str, line: str, capsys: pytest.CaptureFixture[str], cache_home: Path
+) -> None:
     assert line in refusal(capsys, "record", *words.split(), "--anchors", "3", "--out", "D")
     assert not Path("D").exists()
 
@@ -149,7 +151,9 @@ def test_a_plan_that_collides_is_refused(capsys: pytest.CaptureFixture[str], cac
     assert not Path("D").exists()
 
 
-def test_a_real_arm_is_asked_about(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moving_a_real_arm_requires_confirmation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     robots: list[ScriptedRobot] = []
 
     def connected(kind: str, request: RobotRequest) -> ScriptedRobot:
@@ -162,7 +166,7 @@ def test_a_real_arm_is_asked_about(capsys: pytest.CaptureFixture[str], monkeypat
     words = ["--robot", "mine", "--urdf", "arm.urdf", "--limits", "limits.toml", "--cameras", "left=0"]
     assert cli.main(["record", *words, "--anchors", "3", "--out", "D"]) == 2
     printed = capsys.readouterr()
-    assert printed.err == "ropes: nobody can say whether the arm may move; give --yes\n"
+    assert printed.err == ("ropes: cannot ask whether the arm may move: standard input is no terminal; give --yes\n")
     assert "plan: 3 anchors of 5 poses" in printed.out
     assert not Path("D").exists()
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(isatty=lambda: True))

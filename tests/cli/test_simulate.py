@@ -29,7 +29,7 @@ def test_simulate_passes_its_options_on(stub: Stub) -> None:
     }
 
 
-def test_simulate_takes_a_level_of_camera_faults(stub: Stub) -> None:
+def test_simulate_passes_the_camera_level_on(stub: Stub) -> None:
     calls = stub("ropes.data.generate.simulate")
     arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
     words = "simulate --setting panda-1c-independent --camera webcam --anchors 7 --out D"
@@ -53,14 +53,14 @@ def test_simulate_takes_a_level_of_camera_faults(stub: Stub) -> None:
         ("--setting finger-cube --camera webcam --samples 7", "not with --setting finger-cube"),
     ],
 )
-def test_wrong_camera_faults_are_refused(
+def test_invalid_camera_levels_are_refused(
     words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert line in refusal(capsys, "simulate", *words.split(), "--out", str(tmp_path / "D"))
     assert not (tmp_path / "D").exists()
 
 
-def test_simulate_builds_any_arm(stub: Stub) -> None:
+def test_simulate_passes_the_options_of_a_custom_arm_on(stub: Stub) -> None:
     arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
     calls = stub("ropes.data.generate.simulate")
     words = "simulate --urdf arm.urdf --joints a b --ranges -1:1 0:2.5 --anchors 7 --out D"
@@ -85,7 +85,9 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
         ("--scene room --colour", "room", None, True),
     ],
 )
-def test_a_renderer_has_its_scenes(stub: Stub, words: str, scene: str, renderer: str | None, colour: bool) -> None:
+def test_scene_and_colour_defaults_depend_on_the_renderer(
+    stub: Stub, words: str, scene: str, renderer: str | None, colour: bool
+) -> None:
     theirs = setting_named("panda-2c-independent")
     calls, arms = stub("ropes.data.generate.simulate"), stub("ropes.simulation.arm.arm_setting", result=theirs)
     command = "simulate --setting panda-1c-independent --anchors 7 --out D"
@@ -98,7 +100,7 @@ def test_a_renderer_has_its_scenes(stub: Stub, words: str, scene: str, renderer:
     assert calls[1][0][0].requested_renderer == renderer
 
 
-def test_a_setting_of_another_package_keeps_its_scene_unless_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_setting_keeps_its_own_scene_by_default(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = stub("ropes.data.generate.simulate")
     theirs = replace(setting_named("panda-1c-independent"), scene="room", colour=True)
     monkeypatch.setattr("ropes.simulation.settings.setting_named", lambda name: theirs)
@@ -108,7 +110,7 @@ def test_a_setting_of_another_package_keeps_its_scene_unless_told(stub: Stub, mo
         assert (calls[-1][0][0].scene, calls[-1][0][0].colour) == (scene, True)
 
 
-def test_pairs_take_a_renderer(stub: Stub) -> None:
+def test_simulate_pairs_passes_the_renderer_on(stub: Stub) -> None:
     for name, setting in (("generate_finger.simulate_finger", "finger-cube"), ("generate_actions.simulate_pairs", "")):
         calls = stub(f"ropes.data.{name}")
         words = f"simulate --setting {setting or 'action-pairs'} --samples 8 --out D"
@@ -117,7 +119,7 @@ def test_pairs_take_a_renderer(stub: Stub) -> None:
             assert calls[-1][0][0].renderer == renderer
 
 
-def test_what_mujoco_draws_for_lack_of_pybullet_is_told_once(
+def test_fallback_to_mujoco_is_reported_once(
     stub: Stub, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = stub("ropes.data.generate.simulate"), stub("ropes.data.generate_actions.simulate_pairs")
@@ -144,7 +146,9 @@ def test_what_mujoco_draws_for_lack_of_pybullet_is_told_once(
         ("--setting finger-cube --samples 8 --colour", "in colour anyway; leave --colour out"),
     ],
 )
-def test_wrong_renderers_are_refused(words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_renderer_options_are_refused(
+    words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert line in refusal(capsys, "simulate", *words.split(), "--out", str(tmp_path / "D"))
     assert not (tmp_path / "D").exists()
 
@@ -152,7 +156,7 @@ def test_wrong_renderers_are_refused(words: str, line: str, tmp_path: Path, caps
 @pytest.mark.parametrize(
     "words", ["panda-1c-independent --anchors 7", "arm-actions --samples 8", "action-pairs --samples 8"]
 )
-def test_without_egl_nothing_is_left_behind(
+def test_missing_egl_is_refused_without_writing_files(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], without_egl: None
 ) -> None:
     said = refusal(

@@ -33,12 +33,12 @@ from tests.command_line import refusal
         ("panda-2c --camera a b --crop c=0,0,9,9 --no-page --publish -", "is missing"),
     ],
 )
-def test_it_refuses(words: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_watch_options_are_refused(words: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert fault in refusal(capsys, "watch", *words.split())
 
 
 @pytest.mark.slow
-def test_json_lines_of_a_data_set_until_it_ends(
+def test_watch_prints_json_lines_until_the_data_set_ends(
     own_run: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["watch", str(own_run), "--camera", str(tiny_data), "--rate", "40", "--no-page", "--publish", "-"]

@@ -22,7 +22,7 @@ def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_who_may_read_a_file_is_the_user_s_choice(tmp_path: Path, umask: int, mode: int) -> None:
+def test_file_mode_follows_the_umask(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
         files.write_text(tmp_path / "a.txt", "a")
@@ -35,7 +35,7 @@ def test_who_may_read_a_file_is_the_user_s_choice(tmp_path: Path, umask: int, mo
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b.txt")} == {mode}
 
 
-def test_a_folder_is_copied_file_by_file_and_each_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_tree_copies_each_file_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     for folder, name, text in (
         (source, "x/a", "new"),
@@ -63,7 +63,7 @@ def test_a_folder_is_copied_file_by_file_and_each_whole(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_file_stays_as_it_was_when_the_block_fails(tmp_path: Path, error: type[BaseException]) -> None:
+def test_file_is_unchanged_when_the_block_fails(tmp_path: Path, error: type[BaseException]) -> None:
     def fail() -> None:
         with files.atomic_path(path) as temporary:
             temporary.write_text("half")
@@ -91,35 +91,35 @@ def test_json_is_sorted_and_ends_with_a_newline(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_json_without_a_standard_is_not_written(tmp_path: Path, value: float) -> None:
+def test_nan_and_infinity_are_not_written_as_json(tmp_path: Path, value: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         files.write_json(tmp_path / "a.json", {"a": value})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_json_is_named(tmp_path: Path) -> None:
+def test_missing_json_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"a.json is missing; is {tmp_path} the right folder\?"):
         files.read_json(tmp_path / "a.json")
 
 
-def test_missing_json_is_looked_for_in_the_folder_that_it_is_part_of(tmp_path: Path) -> None:
+def test_missing_json_error_suggests_checking_the_parent_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"meta/a.json is missing; is {tmp_path} the right folder\?"):
         files.read_json(tmp_path / "meta" / "a.json", folder=tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe"])
-def test_damaged_json_is_named(tmp_path: Path, content: bytes) -> None:
+def test_damaged_json_is_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(UserError, match=r"a\.json is not valid JSON"):
         files.read_json(tmp_path / "a.json")
 
 
-def test_sha256_of_the_standard_s_example(tmp_path: Path) -> None:
+def test_sha256_matches_the_standard_example(tmp_path: Path) -> None:
     (tmp_path / "abc").write_bytes(b"abc")
     assert files.sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223")
 
 
-def test_a_folder_is_made_or_gone_on_with(tmp_path: Path) -> None:
+def test_output_folder_is_created_or_reused(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "run"
     files.ensure_output_folder(folder, "run.json")
     files.ensure_output_folder(folder, "run.json")  # empty
@@ -130,20 +130,20 @@ def test_a_folder_is_made_or_gone_on_with(tmp_path: Path) -> None:
     files.ensure_output_folder(folder, "run.json")
 
 
-def test_something_else_s_folder_is_left_alone(tmp_path: Path) -> None:
+def test_folder_with_other_content_is_refused_unchanged(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(UserError, match=r"holds something else \(no run.json in it\); choose an empty or new folder"):
         files.ensure_output_folder(tmp_path, "run.json")
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_file_in_place_of_the_output_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot make the folder"):
         files.ensure_output_folder(tmp_path / "file", "run.json")
 
 
-def test_a_folder_is_about_one_thing(tmp_path: Path) -> None:
+def test_check_manifest_refuses_different_content(tmp_path: Path) -> None:
     path = tmp_path / "new" / "about.json"
     files.check_manifest(path, {"sizes": (1, 2), "name": "a"}, "holds another")
     assert files.read_json(path) == {"sizes": [1, 2], "name": "a"}
@@ -156,7 +156,7 @@ def test_a_folder_is_about_one_thing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_damaged_record_is_another(tmp_path: Path) -> None:
+def test_check_manifest_refuses_a_damaged_record(tmp_path: Path) -> None:
     files.write_json(tmp_path / "about.json", ["name"])
     with pytest.raises(UserError, match="holds another"):
         files.check_manifest(tmp_path / "about.json", {"name": "a"}, "holds another")

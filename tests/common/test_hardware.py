@@ -13,7 +13,9 @@ from ropes.errors import UserError
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "1"), ("0", "0")])
-def test_memory_is_kept_unless_told_otherwise(before: str | None, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocator_is_tuned_unless_the_user_has_set_it(
+    before: str | None, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[int, int]] = []
     library = SimpleNamespace(mallopt=lambda name, value: asked.append((name, value)))
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
@@ -25,7 +27,7 @@ def test_memory_is_kept_unless_told_otherwise(before: str | None, after: str, mo
     assert asked == [(-3, 32 << 20), (-1, 2**31 - 1)]
 
 
-def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocator_tuning_tolerates_a_c_library_without_mallopt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")
     looked: list[str | None] = []
 
@@ -48,7 +50,7 @@ def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPat
         ("Turing", True, True, "32-true"),
     ],
 )
-def test_bf16_is_for_what_multiplies_it(
+def test_bf16_is_used_only_with_hardware_support(
     cuda: str | Literal[False], amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
@@ -79,7 +81,7 @@ def test_bf16_is_for_what_multiplies_it(
         ("ALL", "amx"),
     ],
 )
-def test_what_onednn_is_kept_to_counts(kept_to: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_onednn_isa_limit_is_respected(kept_to: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"amx_tile": True, "avx512_bf16": True, "avx512_f": True, "avx2": True}
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
@@ -87,7 +89,7 @@ def test_what_onednn_is_kept_to_counts(kept_to: str, found: str, monkeypatch: py
     assert hardware.capability() == found
 
 
-def test_a_precision_is_asked_for_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_precision_is_resolved_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert [hardware.resolve_precision(asked) for asked in ("auto", "32-true", "bf16-mixed")] == [
@@ -100,7 +102,7 @@ def test_a_precision_is_asked_for_by_its_name(monkeypatch: pytest.MonkeyPatch) -
         hardware.resolve_precision(unknown)
 
 
-def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_emulated_bf16_prints_a_warning(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     hardware.warn_if_emulated("32-true")
@@ -111,7 +113,7 @@ def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsy
     assert "this machine (avx2) has no known hardware support for bf16; emulated, convolutions take several" in said
 
 
-def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_name_includes_the_usable_core_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})

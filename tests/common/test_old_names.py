@@ -18,13 +18,13 @@ def test_the_new_keyword_gives_no_warning() -> None:
     assert paint("arm", color="red") == "red arm"
 
 
-def test_an_old_keyword_works_and_names_the_new_one() -> None:
+def test_deprecated_keyword_works_and_its_warning_names_the_new_one() -> None:
     old: dict[str, Any] = {"colour": "red"}
     with pytest.warns(DeprecationWarning, match="colour is now color"):
         assert paint("arm", **old) == "red arm"
 
 
-def test_both_keywords_together_are_refused() -> None:
+def test_deprecated_and_new_keyword_together_raise() -> None:
     both: dict[str, Any] = {"color": "red", "colour": "blue"}
     with pytest.raises(TypeError, match="colour"):
         paint("arm", **both)

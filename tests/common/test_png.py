@@ -18,7 +18,7 @@ def encoded(image: Image.Image) -> bytes:
 
 
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9))))
-def test_what_is_encoded_is_decoded(pixels: NDArray[np.uint8]) -> None:
+def test_png_round_trips(pixels: NDArray[np.uint8]) -> None:
     data = png.encode(pixels)
     assert png.header(data) == (*pixels.shape, 8, 0)
     png.check_chunks(data)
@@ -48,12 +48,12 @@ def test_shrinking_by_a_fraction_keeps_the_mean() -> None:
         (encoded(Image.new("L", (4, 4)))[:44], "truncated PNG"),
     ],
 )
-def test_another_image_is_refused(data: bytes | None, message: str) -> None:
+def test_unsupported_image_is_refused(data: bytes | None, message: str) -> None:
     with pytest.raises(png.NotAnImage, match=message):
         png.decode(data, (4, 4))
 
 
-def test_a_flipped_bit_is_seen_in_any_chunk() -> None:
+def test_flipped_bit_is_detected_in_every_chunk() -> None:
     data = bytearray(png.encode(np.zeros((4, 4), np.uint8)))
     for position in (20, len(data) - 20):
         damaged = bytearray(data)
@@ -64,7 +64,7 @@ def test_a_flipped_bit_is_seen_in_any_chunk() -> None:
         png.check_chunks(bytes(data[:-6]))
 
 
-def test_no_changed_bit_comes_through_as_other_pixels() -> None:
+def test_flipped_bit_never_decodes_to_other_pixels() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
     data = png.encode(pixels)
     for bit in range(0, 8 * len(data), 7):

@@ -51,7 +51,7 @@ def wait(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_job_runs_in_its_own_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     paths = [tmp_path / str(number) for number in range(5)]
     done: list[int] = []
@@ -64,7 +64,7 @@ def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> None:
+def test_job_error_is_raised_after_the_other_jobs_end(tmp_path: Path) -> None:
     done: list[int] = []
     jobs = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
     with pytest.raises(UserError, match=r"x is not for me \(2 of 3 failed\)"):
@@ -77,7 +77,7 @@ def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_dead_process_is_told_of(tmp_path: Path) -> None:
+def test_killed_job_process_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a process ended with code -9 \(out of memory\?\); run the same"):
         run_all([partial(die, tmp_path)], processes=2, threads=[1], finished=lambda _: None, needs=NEEDS)
 
@@ -97,7 +97,7 @@ run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("whole_group", [False, True])
-def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, whole_group: bool, tmp_path: Path) -> None:
+def test_jobs_store_their_state_when_the_caller_is_terminated(number: int, whole_group: bool, tmp_path: Path) -> None:
     if whole_group and number == signal.SIGKILL:
         pytest.skip("nothing can be stored when everything is killed")
     words = [sys.executable, "-c", SCRIPT, str(tmp_path)]
@@ -145,7 +145,7 @@ def environment_said(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_has_the_environment_and_folder_of_its_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_inherits_environment_and_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for told in ("first", "second"):
         monkeypatch.setenv("TOLD", told)
@@ -189,7 +189,7 @@ except UserError as error:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no server")
-def test_a_job_whose_server_is_gone_is_ended_and_waited_for(tmp_path: Path) -> None:
+def test_job_with_a_dead_fork_server_is_terminated_and_joined(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-c", SERVERLESS, str(tmp_path / "stored")]
     environment = {**os.environ, "PYTHONPATH": path}
@@ -199,9 +199,7 @@ def test_a_job_whose_server_is_gone_is_ended_and_waited_for(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_no_module_of_the_working_folder_takes_a_library_s_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_modules_do_not_shadow_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "code.py").write_text("raise SystemExit(3)", encoding="utf-8")
     script = "import sys; sys.path.append(sys.argv[2]); from tests.common.test_processes import *; "
     script += "run_all([partial(write, Path(sys.argv[1]))], processes=1, threads=[1], finished=print, needs=NEEDS)"

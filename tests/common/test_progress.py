@@ -33,14 +33,14 @@ def count(clock: list[float], seconds: float, *, show: bool = True, fault: Excep
         (40, ["work, pieces: 4/10, 24 s left", "work, pieces: 8/10, 8 s left", "work, pieces: 10/10 in 40 s"]),
     ],
 )
-def test_the_end_is_told(
+def test_last_progress_line_is_printed_at_the_end(
     seconds: float, lines: list[str], clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     count(clock, seconds)
     assert capsys.readouterr().err.splitlines() == lines
 
 
-def test_nothing_is_told_where_nothing_is_shown_or_it_failed(
+def test_no_progress_line_after_a_failure_or_when_hidden(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     count(clock, 40, show=False)

@@ -8,7 +8,7 @@ from ropes.common.seeds import generator, integer
 names = st.lists(st.one_of(st.text("abc", max_size=3), st.integers(0, 20)), max_size=3)
 
 
-def test_the_integers_never_change() -> None:
+def test_seed_integers_are_frozen() -> None:
     # Committed results depend on them.
     assert integer(0) == 0x5FECEB66FFC86F38 >> 1  # how the SHA-256 of "0" begins
     digest = hashlib.sha256(b"3/train/7").digest()
@@ -16,12 +16,12 @@ def test_the_integers_never_change() -> None:
 
 
 @given(st.integers(0, 2**40), names)
-def test_an_integer_has_63_bits_and_depends_on_nothing_else(seed: int, parts: list[str | int]) -> None:
+def test_seed_integer_has_63_bits_and_is_deterministic(seed: int, parts: list[str | int]) -> None:
     assert 0 <= integer(seed, *parts) < 2**63
     assert integer(seed, *parts) == integer(seed, *parts)
 
 
-def test_another_seed_or_name_gives_another_stream() -> None:
+def test_other_seeds_and_names_give_other_streams() -> None:
     streams: list[tuple[int, tuple[str | int, ...]]] = [
         (0, ()), (1, ()), (0, ("a",)), (0, ("b",)), (0, ("a", 1)), (1, ("a",))
     ]  # fmt: skip

@@ -27,7 +27,7 @@ def test_a_batch_has_no_field_for_angles() -> None:
     assert [field.name for field in dataclasses.fields(ImageBatch)] == ["images", "regime", "anchor"]
 
 
-def test_a_batch_is_its_rows(training: TrainingImages, tiny: Tiny) -> None:
+def test_batch_contains_the_requested_rows(training: TrainingImages, tiny: Tiny) -> None:
     rows = [33, 0, 7]
     batch = training.batch(rows)
     images = tiny.images["train"].reshape(-1, 2, 16, 16)[rows]
@@ -39,7 +39,7 @@ def test_a_batch_is_its_rows(training: TrainingImages, tiny: Tiny) -> None:
     np.testing.assert_array_equal(training.pixels(rows), images)
 
 
-def test_rows_of_a_regime(training: TrainingImages) -> None:
+def test_rows_of_returns_the_rows_of_a_regime(training: TrainingImages) -> None:
     np.testing.assert_array_equal(training.rows_of(Regime("wrist", 1)), np.arange(3, 35, 5))
     np.testing.assert_array_equal(training.rows_of(0), np.arange(0, 35, 5))
     with pytest.raises(UserError, match="no regime hip/1"):
@@ -64,7 +64,7 @@ def test_the_seed_picks_the_held_out_anchors(training: TrainingImages) -> None:
     assert len(set(picks)) > 1
 
 
-def test_the_first_anchors_are_taken_whole(training: TrainingImages) -> None:
+def test_first_anchors_are_kept_whole(training: TrainingImages) -> None:
     few = first_anchors(training.anchor, 3)
     assert set(training.anchor[few]) == set(np.unique(training.anchor)[:3])
     assert few.sum() == 15

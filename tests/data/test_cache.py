@@ -26,7 +26,7 @@ def test_the_cache_holds_the_split_in_order(tiny: Tiny, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(cache.path, allow_pickle=False), images)
 
 
-def test_a_smaller_size_is_the_mean_of_the_pixels(tiny: Tiny, tmp_path: Path) -> None:
+def test_smaller_image_is_the_mean_of_the_pixels(tiny: Tiny, tmp_path: Path) -> None:
     small = ImageCache(tiny.dataset, "test-id", 8, tmp_path).read(np.arange(9))
     mean = tiny.images["test-id"].reshape(9, 2, 8, 2, 8, 2).mean(axis=(3, 5))
     assert np.abs(small - mean).max() <= 0.5
@@ -52,13 +52,15 @@ def test_a_damaged_cache_is_built_again(tiny: Tiny, tmp_path: Path) -> None:
         assert cache.path.read_bytes() == expected
 
 
-def test_a_cache_can_be_sent_to_another_process(tiny: Tiny, tmp_path: Path) -> None:
+def test_cache_can_be_pickled(tiny: Tiny, tmp_path: Path) -> None:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     sent = pickle.loads(pickle.dumps(cache))  # noqa: S301 (our own, as multiprocessing does it)
     np.testing.assert_array_equal(sent.read([4]), cache.read([4]))
 
 
-def test_pages_are_handed_back(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_read_again_after_pages_are_released(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cache_module, "RESIDENT_LIMIT", 0)
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     images = tiny.images["train"].reshape(-1, 2, 16, 16)
@@ -77,7 +79,7 @@ def test_a_changed_shard_never_enters_the_cache(tiny: Tiny, tmp_path: Path) -> N
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_sizes_that_cannot_be_had_are_refused(tiny: Tiny, tmp_path: Path, make_tiny: MakeTiny) -> None:
+def test_unsupported_image_sizes_are_refused(tiny: Tiny, tmp_path: Path, make_tiny: MakeTiny) -> None:
     with pytest.raises(UserError, match="cannot be resized to 32x32"):
         ImageCache(tiny.dataset, "train", 32, tmp_path)
     wide = make_tiny("wide", images={"train": np.zeros((2, 5, 2, 8, 16), np.uint8)}, states=None)
@@ -85,7 +87,7 @@ def test_sizes_that_cannot_be_had_are_refused(tiny: Tiny, tmp_path: Path, make_t
         ImageCache(wide.dataset, "train", 17, tmp_path)
 
 
-def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_module.cache_folder() == tmp_path / "ropes"
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -129,9 +131,7 @@ def aged(path: Path, age: float) -> Path:
     return path
 
 
-def test_what_was_not_read_for_the_longest_time_makes_room(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_least_recently_used_cache_is_evicted(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [ImageCache(tiny.dataset, "train", size, tmp_path).path for size in (16, 15, 14)]
     for path, age in zip(paths, (30, 20, 10), strict=True):
         aged(path, age)
@@ -145,7 +145,7 @@ def test_what_was_not_read_for_the_longest_time_makes_room(
     assert (tmp_path / "notes.txt").exists()
 
 
-def test_what_is_in_use_is_never_removed(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_in_use_is_never_evicted(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", "0")
     first = ImageCache(tiny.dataset, "train", 16, tmp_path)
     images = first.read(np.arange(35))
@@ -158,9 +158,7 @@ def test_what_is_in_use_is_never_removed(tiny: Tiny, tmp_path: Path, monkeypatch
     assert (path.exists(), second.path.exists()) == (False, True)
 
 
-def test_half_written_files_go_when_their_process_is_long_gone(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_partial_files_are_removed(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", "0")
     old, new = tmp_path / ".a.npy.0.part", tmp_path / ".b.npy.0.part"
     for path, days in ((old, 2), (new, 0)):
@@ -170,9 +168,7 @@ def test_half_written_files_go_when_their_process_is_long_gone(
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_file_that_is_removed_while_it_is_opened_is_made_again(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_removed_while_opening_is_rebuilt(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = ImageCache(tiny.dataset, "train", 16, tmp_path).path
     lock, locked = fcntl.flock, list[int]()
 
@@ -190,7 +186,7 @@ def test_a_file_that_is_removed_while_it_is_opened_is_made_again(
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "nan"])
-def test_a_limit_that_is_no_number_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_cache_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", text)
     with pytest.raises(UserError, match=f"ROPES_CACHE_GB is '{text}'; give the gigabytes"):
         cache_module.cache_limit()
@@ -198,7 +194,7 @@ def test_a_limit_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mon
     assert cache_module.cache_limit() == 20e9
 
 
-def test_calls_that_some_systems_lack_are_left_out(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_works_without_linux_only_calls(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     monkeypatch.delattr(os, "sched_getaffinity")
     assert len(ImageCache(tiny.dataset, "train", 16, tmp_path)) == 35

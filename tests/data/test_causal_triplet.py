@@ -40,7 +40,7 @@ def procthor(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_row_is_read_but_what_is_dropped(procthor: Path) -> None:
+def test_all_rows_except_dropped_ones_are_read(procthor: Path) -> None:
     pairs = read_pairs(procthor)
     assert len(pairs) == 10 * 6 * len(VERBS)
     first = pairs[0]
@@ -51,14 +51,14 @@ def test_every_row_is_read_but_what_is_dropped(procthor: Path) -> None:
     )
 
 
-def test_one_table_with_a_header_is_read_too(procthor: Path) -> None:
+def test_single_table_with_a_header_is_read(procthor: Path) -> None:
     tables = [path.read_text() for path in sorted(procthor.glob("*/annotations.csv"))]
     header = "scene,idx,figure,noun_class,verb_class,xmin,ymin,xmax,ymax\n"
     (procthor / "annotations.csv").write_text(header + "".join(tables))
     assert len(read_pairs(procthor)) == 300
 
 
-def test_epic_kitchens_is_read_by_its_frames(tmp_path: Path) -> None:
+def test_epic_kitchens_pairs_are_read_by_frame(tmp_path: Path) -> None:
     columns = "narration_id,participant_id,video_id,start_frame,stop_frame,verb,noun"
     (tmp_path / "EPIC_100_train.csv").write_text(f"{columns}\nx,P01,P01_02,12,345,open,door\n")
     for frame in (12, 345):
@@ -78,7 +78,7 @@ def test_epic_kitchens_is_read_by_its_frames(tmp_path: Path) -> None:
         read_pairs(tmp_path)
 
 
-def test_splits_are_disjoint_and_by_scenes(procthor: Path) -> None:
+def test_splits_are_disjoint_and_by_scene(procthor: Path) -> None:
     pairs = read_pairs(procthor)
     splits, held_out = split_pairs(pairs, seed=3)
     places = [place for split in SPLITS for place in splits[split]]
@@ -91,7 +91,7 @@ def test_splits_are_disjoint_and_by_scenes(procthor: Path) -> None:
     assert split_pairs(pairs, seed=3)[0] == splits
 
 
-def test_a_folder_becomes_a_data_set(procthor: Path, tmp_path: Path, cache_home: Path) -> None:
+def test_folder_is_imported_as_a_data_set(procthor: Path, tmp_path: Path, cache_home: Path) -> None:
     dataset = import_pairs(procthor, out=tmp_path / "data", image_size=16, progress=False)
     assert set(dataset.splits) <= set(SPLITS)
     assert "valid" in str(validate(tmp_path / "data", progress=False))
@@ -160,7 +160,7 @@ def test_a_manifest_freezes_splits_and_is_checked(procthor: Path, tmp_path: Path
         ),
     ],
 )
-def test_what_is_wrong_is_named(procthor: Path, tmp_path: Path, spoil: Callable[[Path], None], word: str) -> None:
+def test_invalid_pairs_are_reported(procthor: Path, tmp_path: Path, spoil: Callable[[Path], None], word: str) -> None:
     spoil(procthor)
     with pytest.raises(UserError, match=word):
         validate_pairs(procthor)
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_named(procthor: Path, tmp_path: Path, spoil: Callable[
     assert not (tmp_path / "data").exists()
 
 
-def test_an_empty_folder_is_none(tmp_path: Path) -> None:
+def test_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"has no annotations\.csv, in it or in its scenes"):
         read_pairs(tmp_path)
     with pytest.raises(UserError, match="is no folder"):

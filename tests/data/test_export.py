@@ -27,7 +27,7 @@ def test_images_are_written_by_camera_and_row(tiny: Tiny, tmp_path: Path) -> Non
             assert path.read_bytes() == png.encode(pixels)
 
 
-def test_what_cannot_be_exported_leaves_nothing(tiny: Tiny, tmp_path: Path) -> None:
+def test_failed_export_leaves_no_output(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no split 'test-ood'"):
         export_images(tiny.path, "test-ood", 3, tmp_path / "photos")
     with pytest.raises(UserError, match="split 'test-id' has 9 poses, fewer than --count 10"):
@@ -44,7 +44,7 @@ def test_exports_are_not_mixed(tiny: Tiny, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_predict_reads_what_was_exported(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
+def test_predict_reads_exported_images(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
     export_images(tiny_data, "test-id", 3, tmp_path / "photos")
     from_files = [json.loads(line)["joints"] for line in predict_lines(tiny_run, tmp_path / "photos")]
     from_data = {}

@@ -18,7 +18,7 @@ from tests.fake_renderer import SMALL, FakeRenderer, draw, make, renderer, tree
 __all__ = ["renderer"]
 
 
-def test_the_frames_are_the_models_samples(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_frames_are_samples_of_the_causal_model(renderer: FakeRenderer, tmp_path: Path) -> None:
     dataset = make(tmp_path / "d")
     validate(dataset.path, progress=False)
     model = SMALL.splits["train"]
@@ -40,7 +40,7 @@ def test_the_frames_are_the_models_samples(renderer: FakeRenderer, tmp_path: Pat
         np.testing.assert_array_equal(image, expected)
 
 
-def test_where_the_data_came_from_is_recorded(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_provenance_is_recorded(renderer: FakeRenderer, tmp_path: Path) -> None:
     make(tmp_path / "d")
     content = json.loads((tmp_path / "d/meta/ropes.json").read_text())
     assert (content["seed"], content["anchors"], content["mesh"]) == (1, 7, "simplified")
@@ -54,7 +54,7 @@ def test_where_the_data_came_from_is_recorded(renderer: FakeRenderer, tmp_path: 
     ("stop", "error"),
     [(0, KeyboardInterrupt()), (30, KeyboardInterrupt()), (61, UserError("a rendering process died"))],
 )
-def test_an_interrupted_run_goes_on_to_the_same_tree(
+def test_interrupted_generation_resumes_to_the_same_files(
     renderer: FakeRenderer, tmp_path: Path, stop: int, error: BaseException
 ) -> None:
     make(tmp_path / "whole")
@@ -75,7 +75,7 @@ def test_an_interrupted_run_goes_on_to_the_same_tree(
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
-def test_a_shard_damaged_before_the_end_is_made_again(renderer: FakeRenderer, tmp_path: Path, damage: str) -> None:
+def test_shard_damaged_during_generation_is_rebuilt(renderer: FakeRenderer, tmp_path: Path, damage: str) -> None:
     make(tmp_path / "whole")
     renderer.stop_after = 100
     with pytest.raises(KeyboardInterrupt):
@@ -89,7 +89,7 @@ def test_a_shard_damaged_before_the_end_is_made_again(renderer: FakeRenderer, tm
     assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
 
 
-def test_another_arm_under_the_same_name_is_another_data_set(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_different_arm_with_the_same_name_is_refused(renderer: FakeRenderer, tmp_path: Path) -> None:
     urdf = tmp_path / "arm.urdf"
     urdf.write_text('<robot name="arm"><link name="base"/></robot>')
     setting = dataclasses.replace(SMALL, robot=dataclasses.replace(SMALL.robot, urdf=str(urdf)))
@@ -100,7 +100,7 @@ def test_another_arm_under_the_same_name_is_another_data_set(renderer: FakeRende
         make(tmp_path / "d", setting)
 
 
-def test_a_full_disk_leaves_whole_shards(
+def test_full_disk_leaves_complete_shards(
     renderer: FakeRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path / "whole")
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_whole_shards(
     assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
 
 
-def test_a_kill_before_the_first_file_is_no_obstacle(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_generation_resumes_after_a_kill_before_the_first_file(renderer: FakeRenderer, tmp_path: Path) -> None:
     (tmp_path / "d/meta").mkdir(parents=True)
     (tmp_path / "d/meta/.ropes.json.x.part").write_bytes(b"{")
     make(tmp_path / "d")
@@ -127,7 +127,7 @@ def test_a_kill_before_the_first_file_is_no_obstacle(renderer: FakeRenderer, tmp
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_what_is_complete_is_not_rendered_again(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_complete_data_set_is_not_rendered_again(renderer: FakeRenderer, tmp_path: Path) -> None:
     first = make(tmp_path / "d")
     drawn = renderer.drawn
     assert make(tmp_path / "d").checksum == first.checksum
@@ -150,7 +150,7 @@ def test_only_a_damaged_shard_is_rendered_again(renderer: FakeRenderer, tmp_path
     assert renderer.drawn == rows < frames
 
 
-def test_an_interrupted_repair_goes_on(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_interrupted_repair_resumes(renderer: FakeRenderer, tmp_path: Path) -> None:
     make(tmp_path / "d")
     before = tree(tmp_path / "d")
     for number in (1, 3):
@@ -163,7 +163,7 @@ def test_an_interrupted_repair_goes_on(renderer: FakeRenderer, tmp_path: Path) -
     assert tree(tmp_path / "d") == before
 
 
-def test_damaged_metadata_are_written_again_without_rendering(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_damaged_metadata_is_rewritten_without_rendering(renderer: FakeRenderer, tmp_path: Path) -> None:
     make(tmp_path / "d")
     before, drawn = tree(tmp_path / "d"), renderer.drawn
     (tmp_path / "d/meta/stats.json").unlink()
@@ -173,7 +173,7 @@ def test_damaged_metadata_are_written_again_without_rendering(renderer: FakeRend
     assert renderer.drawn == drawn
 
 
-def test_repair_touches_no_file_outside(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_repair_modifies_no_file_outside_the_data_set(renderer: FakeRenderer, tmp_path: Path) -> None:
     make(tmp_path / "d")
     (tmp_path / "thesis.tex").write_text("years of work")
     where = tmp_path / "d/meta/ropes.json"
@@ -194,7 +194,7 @@ def test_a_record_without_checksums_is_refused(renderer: FakeRenderer, tmp_path:
         make(tmp_path / "d")
 
 
-def test_a_stripped_copy_is_something_else_and_keeps_no_seed(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_stripped_copy_is_not_resumed_and_records_no_seed(renderer: FakeRenderer, tmp_path: Path) -> None:
     whole = make(tmp_path / "whole")
     stripped = copy_without_labels(whole.path, tmp_path / "stripped")
     before = tree(stripped.path)
@@ -222,7 +222,7 @@ def test_a_stripped_copy_is_something_else_and_keeps_no_seed(renderer: FakeRende
         ({"setting": dataclasses.replace(SMALL, image_size=16)}, "another setting;"),
     ],
 )
-def test_another_request_never_mixes_in(
+def test_different_request_for_the_same_folder_is_refused(
     renderer: FakeRenderer, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     make(tmp_path / "d")
@@ -232,14 +232,14 @@ def test_another_request_never_mixes_in(
     assert tree(tmp_path / "d") == before
 
 
-def test_a_folder_with_something_else_is_left_alone(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_folder_with_other_content_is_not_modified(renderer: FakeRenderer, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="holds something else"):
         make(tmp_path)
     assert tree(tmp_path) == {"thesis.tex": b"years of work"}
 
 
-def test_a_pose_that_cannot_be_drawn_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undrawable_pose_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **options: Any) -> None:
         raise UserError("joint 4 is beyond its limits")
 
@@ -249,7 +249,7 @@ def test_a_pose_that_cannot_be_drawn_leaves_no_folder(tmp_path: Path, monkeypatc
     assert not (tmp_path / "d").exists()
 
 
-def test_without_angles_it_is_the_same_training_input(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_data_without_angles_has_the_same_training_input(renderer: FakeRenderer, tmp_path: Path) -> None:
     known, unknown = make(tmp_path / "known"), make(tmp_path / "unknown", state=False)
     assert unknown.checksum == known.checksum
     assert unknown.state_names is None
@@ -264,14 +264,14 @@ def test_test_splits_can_be_left_out(renderer: FakeRenderer, tmp_path: Path) -> 
         make(tmp_path / "e", anchors=0)
 
 
-def test_an_unknown_level_of_the_cameras_leaves_no_folder(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_unknown_camera_level_leaves_no_folder(renderer: FakeRenderer, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="webcan"):
         make(tmp_path / "d", dataclasses.replace(SMALL, camera_level="webcan"))
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.slow
-def test_faults_of_cameras_are_repaired_byte_by_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_set_with_camera_faults_is_repaired_byte_by_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "IMAGES_PER_SHARD", 14)
     setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24, camera_level="webcam")
     dataset = make(tmp_path / "d", setting, anchors=4, test_anchors=5, workers=1)

@@ -28,7 +28,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return made(tmp_path_factory.mktemp("pairs") / "data")
 
 
-def test_splits_hold_what_the_setting_says(pairs: Dataset) -> None:
+def test_splits_match_the_setting(pairs: Dataset) -> None:
     held_out = SMALL.held_out
     assert tuple(pairs.splits) == SPLITS
     for split in SPLITS:
@@ -41,13 +41,13 @@ def test_splits_hold_what_the_setting_says(pairs: Dataset) -> None:
     assert "85 actions" in str(validate(pairs.path, progress=False))
 
 
-def test_policies_are_not_asked_of_actions(pairs: Dataset) -> None:
+def test_action_data_set_has_no_regimes(pairs: Dataset) -> None:
     with pytest.raises(UserError, match="has actions and no policies; methods cde-global"):
         _ = pairs.regimes
 
 
 @pytest.mark.slow
-def test_a_pair_differs_by_its_action_and_little_else(tmp_path: Path, cache_home: Path) -> None:
+def test_pair_differs_mostly_by_its_action(tmp_path: Path, cache_home: Path) -> None:
     still = made(tmp_path / "still", PairsSetting(image_size=24, jitter=0.0), samples=40, tests=0)
     moving = made(tmp_path / "moving", PairsSetting(image_size=24), samples=40, tests=0)
     changes = []
@@ -60,7 +60,7 @@ def test_a_pair_differs_by_its_action_and_little_else(tmp_path: Path, cache_home
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Path) -> None:
+def test_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     first, again, other = (
         made(tmp_path / name, samples=12, tests=0, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
     )
@@ -68,22 +68,20 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Pat
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_a_data_set_is_not_gone_on_with_where_things_look_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_set_with_other_object_meshes_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path / "data", samples=12, tests=0)
     monkeypatch.setitem(things.BUILDERS, "melon", things.BUILDERS["bread"])
     with pytest.raises(UserError, match="holds something else, a data set with things_sha256"):
         made(tmp_path / "data", samples=12, tests=0)
 
 
-def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
+def test_scene_contains_several_objects(tmp_path: Path) -> None:
     dataset = made(tmp_path / "many", PairsSetting(image_size=24, objects=4), samples=8, tests=0)
     assert len(dataset.frames(TRAIN)) == 8
 
 
 @pytest.mark.slow
-def test_a_joint_goes_up_or_down_and_the_others_hardly_move(tmp_path: Path) -> None:
+def test_one_joint_moves_and_the_others_hardly_change(tmp_path: Path) -> None:
     dataset = simulate_arm_actions(
         setting_named("panda-1c-independent"),
         out=tmp_path / "arm",
@@ -106,7 +104,7 @@ def test_a_joint_goes_up_or_down_and_the_others_hardly_move(tmp_path: Path) -> N
     assert "6 actions" in str(validate(tmp_path / "arm", progress=False))
 
 
-def test_wrong_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
+def test_odd_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
     for samples, tests in ((3, 0), (0, 0), (4, 1), (4, -2)):
         with pytest.raises(UserError, match="even numbers"):
             made(tmp_path / "no", samples=samples, tests=tests)
@@ -115,7 +113,7 @@ def test_wrong_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "no").exists()
 
 
-def test_what_is_no_pair_is_named(pairs: Dataset, tmp_path: Path, finger_data: Path, cache_home: Path) -> None:
+def test_data_set_without_pairs_is_refused(pairs: Dataset, tmp_path: Path, finger_data: Path, cache_home: Path) -> None:
     with pytest.raises(UserError, match="has no actions; see ropes simulate --setting action-pairs"):
         ActionPairs(open_dataset(finger_data), TRAIN, 16)
     with pytest.raises(UserError, match="has no split 'nowhere'"):

@@ -27,7 +27,7 @@ def replace_column(path: Path, name: str, values: pa.Array) -> None:
     parquet.write_table(path, table.set_column(table.column_names.index(name), table.field(name), values))
 
 
-def test_what_was_written_is_read(tiny: Tiny) -> None:
+def test_written_data_set_is_read_back(tiny: Tiny) -> None:
     dataset = tiny.dataset
     assert dataset.cameras == ("right", "left")
     assert dataset.joints == ("elbow", "wrist")
@@ -52,14 +52,14 @@ def test_frames_are_read_in_any_order(tiny: Tiny, rows: list[int]) -> None:
     np.testing.assert_array_equal(tiny.dataset.read_images(rows), images[np.asarray(rows, dtype=int)], strict=True)
 
 
-def test_files_longer_than_a_row_group(make_tiny: MakeTiny) -> None:
+def test_files_longer_than_a_row_group_are_read(make_tiny: MakeTiny) -> None:
     made = make_tiny(anchors=50, images_per_shard=2000, size=4)
     rows = [249, 0, 100, 99, 101]
     images = made.images["train"].reshape(-1, 2, 4, 4)
     np.testing.assert_array_equal(made.dataset.read_images(rows), images[rows])
 
 
-def test_stripping_keeps_all_that_training_sees(tiny: Tiny, tmp_path: Path) -> None:
+def test_stripping_keeps_all_training_inputs(tiny: Tiny, tmp_path: Path) -> None:
     stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
     assert stripped.checksum == tiny.dataset.checksum
     assert stripped.joints == tiny.dataset.joints
@@ -77,7 +77,7 @@ def test_stripping_keeps_all_that_training_sees(tiny: Tiny, tmp_path: Path) -> N
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_the_checksum_tells_training_inputs_apart(tiny: Tiny, make_tiny: MakeTiny) -> None:
+def test_checksum_distinguishes_training_inputs(tiny: Tiny, make_tiny: MakeTiny) -> None:
     other = make_tiny("other", images={**tiny.images, "train": tiny.images["train"][::-1]})
     renamed = make_tiny("renamed", cameras=("right", "behind"))
     unknown = make_tiny("unknown", states=None)
@@ -90,12 +90,12 @@ def test_the_checksum_tells_training_inputs_apart(tiny: Tiny, make_tiny: MakeTin
     assert edit_cameras.checksum not in checksums
 
 
-def test_another_folder_is_refused(tmp_path: Path) -> None:
+def test_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"info.json is missing; is {tmp_path} the right folder"):
         open_dataset(tmp_path)
 
 
-def test_another_version_is_refused(tiny: Tiny) -> None:
+def test_other_layout_version_is_refused(tiny: Tiny) -> None:
     edit(tiny.path / "meta/info.json", codebase_version="v2.1")
     with pytest.raises(UserError, match=r"LeRobot layout v2.1, not v3.0"):
         open_dataset(tiny.path)
@@ -113,7 +113,7 @@ def test_a_folder_of_videos_is_refused(tiny: Tiny) -> None:
         open_dataset(tiny.path)
 
 
-def test_metadata_that_is_no_object_is_refused(tiny: Tiny) -> None:
+def test_metadata_that_is_not_an_object_is_refused(tiny: Tiny) -> None:
     (tiny.path / "meta/info.json").write_text("[]")
     with pytest.raises(UserError, match="not a JSON object"):
         open_dataset(tiny.path)
@@ -139,14 +139,14 @@ IMAGE = "observation.images.left"
         ({"fps": 0}, "'fps' is 0, not a rate"),
     ],
 )
-def test_malformed_metadata_are_named_by_file_and_key(tiny: Tiny, change: dict[str, object], line: str) -> None:
+def test_malformed_metadata_error_names_file_and_key(tiny: Tiny, change: dict[str, object], line: str) -> None:
     edit(tiny.path / "meta/info.json", **change)
     with pytest.raises(UserError, match=re.escape(line)) as caught:
         open_dataset(tiny.path)
     assert str(caught.value).startswith(f"{tiny.path / 'meta/info.json'}: ")
 
 
-def test_names_of_joints_that_are_none_are_named(tiny: Tiny) -> None:
+def test_invalid_joint_names_are_reported(tiny: Tiny) -> None:
     info = json.loads((tiny.path / "meta/info.json").read_text())
     info["features"]["observation.state"]["names"] = {"motors": 2}
     edit(tiny.path / "meta/info.json", features=info["features"])
@@ -154,7 +154,7 @@ def test_names_of_joints_that_are_none_are_named(tiny: Tiny) -> None:
         open_dataset(tiny.path).states("train")
 
 
-def test_correcting_the_interventions_changes_the_checksum(tiny: Tiny) -> None:
+def test_editing_the_interventions_changes_the_checksum(tiny: Tiny) -> None:
     path, before = tiny.path / "meta/interventions.json", tiny.dataset.checksum
     content = json.loads(path.read_text())
     content["elbow/1"], content["elbow/2"] = content["elbow/2"], content["elbow/1"]
@@ -162,7 +162,7 @@ def test_correcting_the_interventions_changes_the_checksum(tiny: Tiny) -> None:
     assert open_dataset(tiny.path).checksum != before
 
 
-def test_interventions_are_asked_for_where_regimes_are_needed(tiny: Tiny) -> None:
+def test_missing_interventions_raise_only_when_regimes_are_read(tiny: Tiny) -> None:
     (tiny.path / "meta/interventions.json").unlink()
     dataset = open_dataset(tiny.path)
     assert len(dataset.checksum) == 64
@@ -170,7 +170,7 @@ def test_interventions_are_asked_for_where_regimes_are_needed(tiny: Tiny) -> Non
         _ = dataset.regimes
 
 
-def test_an_unknown_split_lists_the_others(tiny: Tiny) -> None:
+def test_unknown_split_error_lists_the_splits(tiny: Tiny) -> None:
     with pytest.raises(UserError, match=r"no split 'test-ood'; it has train, test-id"):
         tiny.dataset.frames("test-ood")
 
@@ -180,7 +180,7 @@ def test_rows_beyond_the_end_are_refused(tiny: Tiny) -> None:
         tiny.dataset.read_images([44])
 
 
-def test_a_task_without_intervention_is_named(tiny: Tiny) -> None:
+def test_task_without_intervention_is_reported(tiny: Tiny) -> None:
     path = tiny.path / "meta/interventions.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({task: content[task] for task in content if task != "elbow/2"}))
@@ -191,20 +191,20 @@ def test_a_task_without_intervention_is_named(tiny: Tiny) -> None:
         _ = open_dataset(tiny.path).regimes
 
 
-def test_a_missing_file_is_noticed(tiny: Tiny) -> None:
+def test_missing_file_is_detected(tiny: Tiny) -> None:
     (tiny.path / "data/chunk-000/file-001.parquet").unlink()
     with pytest.raises(UserError, match="do not hold the 44 frames"):
         open_dataset(tiny.path).frames("train")
 
 
-def test_a_truncated_file_is_named(tiny: Tiny) -> None:
+def test_truncated_file_is_reported(tiny: Tiny) -> None:
     path = tiny.path / "data/chunk-000/file-001.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UserError, match=r"file-001.parquet is truncated or damaged"):
         open_dataset(tiny.path).frames("train")
 
 
-def test_an_angle_that_is_no_number_is_named(tiny: Tiny) -> None:
+def test_nonfinite_angle_is_reported(tiny: Tiny) -> None:
     path = tiny.path / "data/chunk-000/file-001.parquet"
     angles = np.zeros((15, 2), np.float32)
     angles[4, 1] = np.nan
@@ -213,7 +213,7 @@ def test_an_angle_that_is_no_number_is_named(tiny: Tiny) -> None:
         open_dataset(tiny.path).states("train")
 
 
-def test_a_joint_that_was_not_measured_is_named(tiny: Tiny) -> None:
+def test_joint_without_measurements_is_reported(tiny: Tiny) -> None:
     info = json.loads((tiny.path / "meta/info.json").read_text())
     info["features"]["observation.state"]["names"] = {"motors": ["elbow", "grip"]}
     edit(tiny.path / "meta/info.json", features=info["features"])
@@ -221,7 +221,7 @@ def test_a_joint_that_was_not_measured_is_named(tiny: Tiny) -> None:
         open_dataset(tiny.path).states("train")
 
 
-def test_a_camera_missing_from_a_file_is_named(tiny: Tiny) -> None:
+def test_camera_missing_from_a_file_is_reported(tiny: Tiny) -> None:
     path = tiny.path / "data/chunk-000/file-000.parquet"
     parquet.write_table(path, parquet.read_table(path).drop_columns(["observation.images.left"]))
     with pytest.raises(UserError, match=r"file-000.parquet lacks the camera 'left'"):
@@ -245,13 +245,13 @@ def test_reading_needs_neither_torch_nor_a_simulator() -> None:
         ({"setting": {"splits": 3}}, "'setting' is no object with 'splits'"),
     ],
 )
-def test_a_malformed_origin_is_named_by_key(tiny: Tiny, change: dict[str, object], line: str) -> None:
+def test_malformed_provenance_error_names_the_key(tiny: Tiny, change: dict[str, object], line: str) -> None:
     edit(tiny.path / "meta/ropes.json", **change)
     with pytest.raises(UserError, match=rf"meta/ropes\.json: {line}"):
         open_dataset(tiny.path)
 
 
-def test_a_table_of_tasks_without_its_columns_is_named(tiny: Tiny) -> None:
+def test_task_table_without_its_columns_is_reported(tiny: Tiny) -> None:
     path = tiny.path / "meta/tasks.parquet"
     parquet.write_table(path, parquet.read_table(path).drop_columns(["task_index"]))
     with pytest.raises(UserError, match=r"tasks\.parquet has no column task_index"):
@@ -271,7 +271,7 @@ def test_commanded_positions_are_stripped_too(tiny: Tiny, tmp_path: Path) -> Non
         assert "action" not in parquet.read_table(path).column_names
 
 
-def test_the_copy_may_go_where_one_stands(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_into_an_empty_current_folder_works(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert copy_without_labels(tiny.path, ".").checksum == tiny.dataset.checksum

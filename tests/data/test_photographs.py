@@ -50,12 +50,12 @@ def test_a_label_just_outside_its_range_is_cut(tmp_path: Path) -> None:
         ({"images": IMAGES, "labels": LABELS.astype(object)}, "cannot be read as an npz file of plain arrays"),
     ],
 )
-def test_other_files_are_refused(arrays: dict[str, np.ndarray], line: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused(arrays: dict[str, np.ndarray], line: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=line):
         read_photographs(stored(tmp_path, **arrays), 8)
 
 
-def test_no_file_and_no_npz_are_refused(tmp_path: Path) -> None:
+def test_missing_and_invalid_npz_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.npz is missing"):
         read_photographs(tmp_path / "none.npz", 8)
     (tmp_path / "text.npz").write_text("no arrays")

@@ -28,7 +28,7 @@ def test_enlarging_keeps_every_pixel_and_adds_no_grey_level(side: int, more: int
 
 
 @pytest.mark.parametrize("side", [12, 6, 4, 8, 5])
-def test_prediction_shrinks_as_the_training_cache_does(side: int) -> None:
+def test_prediction_resizes_images_as_the_training_cache_does(side: int) -> None:
     images = np.random.default_rng(1).integers(0, 256, (20, 2, 12, 12), dtype=np.uint8)
     cached = [[png.decode(png.encode(view), (12, 12), side) for view in views] for views in images]
     np.testing.assert_array_equal(letterbox(images.reshape(-1, 12, 12), side).reshape(20, 2, side, side), cached)

@@ -30,7 +30,7 @@ def without_pybullet(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyP
         yield patch
 
 
-def test_a_data_set_goes_on_where_its_renderer_is_named(
+def test_data_set_resumes_with_its_recorded_renderer(
     renderer: FakeRenderer, tmp_path: Path, without_pybullet: pytest.MonkeyPatch
 ) -> None:
     dataset = make(tmp_path / "D")
@@ -53,7 +53,7 @@ def test_a_data_set_goes_on_where_its_renderer_is_named(
 
 
 @pytest.mark.pybullet
-def test_what_pybullet_draws_needs_its_version(renderer: FakeRenderer, tmp_path: Path) -> None:
+def test_resuming_pybullet_data_requires_the_same_version(renderer: FakeRenderer, tmp_path: Path) -> None:
     make(tmp_path / "D")
     record = files.read_json(tmp_path / "D" / schema.PROVENANCE)
     assert building.begun_renderer(tmp_path / "D") == "pybullet"
@@ -81,7 +81,7 @@ def test_a_run_warns_of_images_of_another_renderer(
     ]
 
 
-def test_a_simulated_recording_has_the_scene_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_recording_uses_the_requested_scene(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
     class Drawn:

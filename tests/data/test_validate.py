@@ -66,19 +66,19 @@ def test_a_good_data_set_passes(tiny: Tiny) -> None:
     assert "joints elbow, wrist, with angles; every checksum agrees" in text
 
 
-def test_a_stripped_one_passes(tiny: Tiny, tmp_path: Path) -> None:
+def test_stripped_data_set_passes(tiny: Tiny, tmp_path: Path) -> None:
     copy_without_labels(tiny.path, tmp_path / "stripped")
     assert "without angles; every checksum agrees" in str(validate(tmp_path / "stripped"))
 
 
-def test_a_foreign_one_passes(tiny: Tiny) -> None:
+def test_data_set_of_another_program_passes(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     (tiny.path / "meta/interventions.json").unlink()
     assert "no interventions, with angles; no checksums recorded" in str(validate(tiny.path))
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
-def test_a_changed_byte_names_the_shard(tiny: Tiny, part: float) -> None:
+def test_changed_byte_error_names_the_shard(tiny: Tiny, part: float) -> None:
     path = tiny.path / SECOND
     content = bytearray(path.read_bytes())
     content[int(part * len(content))] ^= 1
@@ -87,7 +87,7 @@ def test_a_changed_byte_names_the_shard(tiny: Tiny, part: float) -> None:
         validate(tiny.path)
 
 
-def test_every_single_changed_byte_is_one_fault_of_its_shard(tiny: Tiny) -> None:
+def test_every_changed_byte_is_reported_for_its_shard_only(tiny: Tiny) -> None:
     path = tiny.path / SECOND
     content = path.read_bytes()
     for position in np.random.default_rng(0).integers(0, len(content), 40):
@@ -99,27 +99,27 @@ def test_every_single_changed_byte_is_one_fault_of_its_shard(tiny: Tiny) -> None
         assert {fault.file for fault in found} == {SECOND}, position
 
 
-def test_a_truncated_shard_is_named(tiny: Tiny) -> None:
+def test_truncated_shard_is_reported(tiny: Tiny) -> None:
     path = tiny.path / FIRST
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(UserError, match=f"{FIRST}: truncated or damaged; restore"):
         validate(tiny.path)
 
 
-def test_a_missing_shard_is_named(tiny: Tiny) -> None:
+def test_missing_shard_is_reported(tiny: Tiny) -> None:
     (tiny.path / FIRST).unlink()
     with pytest.raises(UserError, match=f"{FIRST}: missing; restore"):
         validate(tiny.path)
 
 
-def test_a_missing_shard_of_a_foreign_data_set_shows_in_the_count(tiny: Tiny) -> None:
+def test_missing_shard_without_checksums_shows_in_the_frame_count(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     (tiny.path / "data/chunk-000/file-002.parquet").unlink()
     with pytest.raises(UserError, match="44 frames, but the data files hold 35"):
         validate(tiny.path)
 
 
-def test_changed_metadata_is_named(tiny: Tiny) -> None:
+def test_changed_metadata_is_reported(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/stats.json", lambda c: c.pop("index"))
     with pytest.raises(UserError, match=r"meta/stats.json: changed since it was written"):
         validate(tiny.path)
@@ -135,13 +135,13 @@ def test_changed_metadata_is_named(tiny: Tiny) -> None:
         (b"no image", "not a PNG"),
     ],
 )
-def test_an_image_of_another_size_or_type_is_named(tiny: Tiny, data: bytes | None, message: str) -> None:
+def test_image_of_another_size_or_type_is_reported(tiny: Tiny, data: bytes | None, message: str) -> None:
     replace_image(tiny.path, 6, data)
     with pytest.raises(UserError, match=f"{SECOND}, row 6: camera left: {message}"):
         validate(tiny.path)
 
 
-def test_a_damaged_image_is_named_where_there_are_no_checksums(tiny: Tiny) -> None:
+def test_damaged_image_is_reported_without_checksums(tiny: Tiny) -> None:
     data = bytearray(png.encode(np.zeros((16, 16), np.uint8)))
     data[45] ^= 1
     replace_image(tiny.path, 3, bytes(data))
@@ -151,7 +151,7 @@ def test_a_damaged_image_is_named_where_there_are_no_checksums(tiny: Tiny) -> No
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_an_angle_that_is_no_number_is_named(tiny: Tiny, value: float) -> None:
+def test_nonfinite_angle_is_reported(tiny: Tiny, value: float) -> None:
     angles = np.zeros((15, 2), np.float32)
     angles[9, 0] = value
     replace_column(tiny.path, "observation.state", list(angles))
@@ -159,13 +159,13 @@ def test_an_angle_that_is_no_number_is_named(tiny: Tiny, value: float) -> None:
         validate(tiny.path)
 
 
-def test_a_missing_angle_is_named(tiny: Tiny) -> None:
+def test_missing_angle_is_reported(tiny: Tiny) -> None:
     replace_column(tiny.path, "observation.state", [None] * 15)
     with pytest.raises(UserError, match=f"{SECOND}: observation.state has missing values"):
         validate(tiny.path)
 
 
-def test_a_missing_camera_is_named(tiny: Tiny) -> None:
+def test_camera_missing_from_one_file_is_reported(tiny: Tiny) -> None:
     table = parquet.read_table(tiny.path / FIRST).drop_columns(["observation.images.left"])
     parquet.write_table(tiny.path / FIRST, table)
     bless(tiny.path, FIRST)
@@ -173,14 +173,14 @@ def test_a_missing_camera_is_named(tiny: Tiny) -> None:
         validate(tiny.path)
 
 
-def test_a_camera_missing_altogether_is_named(tiny: Tiny) -> None:
+def test_camera_missing_from_all_files_is_reported(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/info.json", lambda c: c["features"].pop("observation.images.left"))
     bless(tiny.path, "meta/info.json")
     with pytest.raises(UserError, match="camera 'left' is missing"):
         validate(tiny.path)
 
 
-def test_a_regime_without_images_is_named(tiny: Tiny) -> None:
+def test_regime_without_images_is_reported(tiny: Tiny) -> None:
     for file in (FIRST, SECOND):
         tasks = parquet.read_table(tiny.path / file)["task_index"].to_pylist()
         replace_column(tiny.path, "task_index", [0 if task == 3 else task for task in tasks], file=file)
@@ -188,7 +188,7 @@ def test_a_regime_without_images_is_named(tiny: Tiny) -> None:
         validate(tiny.path)
 
 
-def test_a_joint_with_one_intervention_is_named(make_tiny: MakeTiny) -> None:
+def test_joint_with_one_intervention_is_reported(make_tiny: MakeTiny) -> None:
     regimes = (Regime(), Regime("elbow", 1), Regime("elbow", 2), Regime("wrist", 1))
     images = {"train": np.zeros((3, 4, 2, 8, 8), np.uint8)}
     made = make_tiny(images=images, states={"train": np.zeros((3, 4, 2))}, regimes=regimes)
@@ -206,7 +206,7 @@ def test_a_joint_with_one_intervention_is_named(make_tiny: MakeTiny) -> None:
         ("task_index", 2, 5, "row 2: task_index is not below 5"),
     ],
 )
-def test_wrong_indices_are_named(tiny: Tiny, column: str, row: int, value: float, message: str) -> None:
+def test_wrong_indices_are_reported(tiny: Tiny, column: str, row: int, value: float, message: str) -> None:
     values = parquet.read_table(tiny.path / SECOND)[column].to_pylist()
     values[row] = value
     replace_column(tiny.path, column, values)
@@ -227,20 +227,20 @@ def test_wrong_indices_are_named(tiny: Tiny, column: str, row: int, value: float
         ({"splits": {"train": "all"}}, "split 'train' is 'all', not START:STOP"),
     ],
 )
-def test_wrong_counts_are_named(tiny: Tiny, change: dict[str, object], message: str) -> None:
+def test_wrong_counts_are_reported(tiny: Tiny, change: dict[str, object], message: str) -> None:
     edit_json(tiny.path / "meta/info.json", lambda c: c.update(change))
     bless(tiny.path, "meta/info.json")
     with pytest.raises(UserError, match=message):
         validate(tiny.path)
 
 
-def test_a_data_set_that_lost_its_checksums_is_not_called_whole(tiny: Tiny) -> None:
+def test_data_set_without_its_checksums_does_not_pass(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/ropes.json", lambda c: c.update(files={}))
     with pytest.raises(UserError, match=f"no checksum of {FIRST}"):
         validate(tiny.path, progress=False)
 
 
-def test_a_changed_checksum_is_told_from_a_changed_shard(tiny: Tiny) -> None:
+def test_changed_checksum_is_distinguished_from_a_changed_shard(tiny: Tiny) -> None:
     def change(content: dict[str, Any]) -> None:
         content["files"][FIRST]["images_sha256"] = "0" * 64
 
@@ -258,7 +258,7 @@ def test_a_changed_checksum_is_told_from_a_changed_shard(tiny: Tiny) -> None:
         ([0, 1, 1, 2, 2], ["training pair 1 differs in no factors, not in one"]),
     ],
 )
-def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], said: list[str]) -> None:
+def test_pair_faults_are_found_among_other_episodes(anchors: list[int], said: list[str]) -> None:
     factors = np.zeros((len(anchors), 7))
     factors[2:3, 4] = 0.1
     data: Any = SimpleNamespace(
@@ -270,7 +270,7 @@ def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], s
     assert [fault.what for fault in factor_pair_faults(data)] == said
 
 
-def test_a_table_of_episodes_without_lengths_is_named(tiny: Tiny) -> None:
+def test_episode_table_without_lengths_is_reported(tiny: Tiny) -> None:
     (path,) = tiny.path.glob("meta/episodes/**/*.parquet")
     parquet.write_table(path, parquet.read_table(path).drop_columns(["length"]))
     (tiny.path / "meta/ropes.json").unlink()

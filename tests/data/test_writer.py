@@ -41,14 +41,14 @@ def test_a_file_holds_episodes_of_several_tasks() -> None:
     assert second.task_of_frame.tolist() == [2, 2, 1]
 
 
-def test_file_numbers_turn_over_into_chunks() -> None:
+def test_file_numbers_continue_in_the_next_chunk() -> None:
     assert schema.data_file(999) == "data/chunk-000/file-999.parquet"
     assert schema.data_file(1000) == "data/chunk-001/file-000.parquet"
     paths = [Path(schema.data_file(number)) for number in (1000, 999, 2, 10)]
     assert sorted(paths, key=schema.file_order) == [Path(schema.data_file(n)) for n in (2, 10, 999, 1000)]
 
 
-def test_the_folder_is_lerobots(tiny: Tiny) -> None:
+def test_written_folder_follows_the_lerobot_layout(tiny: Tiny) -> None:
     info = json.loads((tiny.path / "meta/info.json").read_text())
     assert info["codebase_version"] == "v3.0"
     assert info["splits"] == {"train": "0:7", "test-id": "7:16"}
@@ -73,7 +73,7 @@ def test_the_folder_is_lerobots(tiny: Tiny) -> None:
     assert spelt["wrist/2"] == {"joint": "wrist", "policy": 2}
 
 
-def test_statistics_are_those_of_the_arrays(tiny: Tiny) -> None:
+def test_statistics_match_the_arrays(tiny: Tiny) -> None:
     stats = json.loads((tiny.path / "meta/stats.json").read_text())
     angles = np.concatenate([part.reshape(-1, 2) for part in tiny.states.values()]).astype(np.float32)
     for name in ("min", "max", "mean", "std"):
@@ -86,7 +86,7 @@ def test_statistics_are_those_of_the_arrays(tiny: Tiny) -> None:
     assert 0.45 < stats["observation.images.left"]["mean"][0][0][0] < 0.55
 
 
-def test_one_joint_is_a_plain_column(make_tiny: MakeTiny) -> None:
+def test_single_joint_is_stored_as_a_plain_column(make_tiny: MakeTiny) -> None:
     rng = np.random.default_rng(1)
     images = {"train": rng.integers(0, 256, (3, 3, 2, 8, 8), dtype=np.uint8)}
     made = make_tiny(
@@ -98,7 +98,7 @@ def test_one_joint_is_a_plain_column(make_tiny: MakeTiny) -> None:
     np.testing.assert_array_equal(made.dataset.states("train")[:, 0], np.arange(9.0))
 
 
-def test_a_failed_write_leaves_nothing(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_partial_file(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tiny.path / "data/chunk-000/file-000.parquet"
     table, before = parquet.read_table(path), path.read_bytes()
 
@@ -113,16 +113,14 @@ def test_a_failed_write_leaves_nothing(tiny: Tiny, monkeypatch: pytest.MonkeyPat
     assert not list(tiny.path.rglob("*.part"))
 
 
-def test_a_folder_with_a_data_set_is_left_alone(make_tiny: MakeTiny) -> None:
+def test_folder_with_a_data_set_is_not_modified(make_tiny: MakeTiny) -> None:
     make_tiny()
     with pytest.raises(UserError, match="holds a data set already"):
         make_tiny()
 
 
 @pytest.mark.parametrize("angle", [np.nan, np.inf])
-def test_angles_that_are_no_numbers_are_refused_before_anything_is_written(
-    angle: float, make_tiny: MakeTiny, tmp_path: Path
-) -> None:
+def test_nonfinite_angles_are_refused_before_writing(angle: float, make_tiny: MakeTiny, tmp_path: Path) -> None:
     states = {"train": np.zeros((7, 5, 2)), "test-id": np.zeros((9, 1, 2))}
     states["test-id"][3, 0, 1] = angle
     line = "states of split 'test-id' hold an angle that is not a finite number; leave its frames out"
@@ -131,6 +129,6 @@ def test_angles_that_are_no_numbers_are_refused_before_anything_is_written(
     assert not list((tmp_path / "tiny").rglob("*.*"))
 
 
-def test_shapes_that_do_not_fit_are_refused(make_tiny: MakeTiny) -> None:
+def test_mismatched_shapes_are_refused(make_tiny: MakeTiny) -> None:
     with pytest.raises(UserError, match="not one frame a regime"):
         make_tiny(images={"train": np.zeros((2, 3, 2, 8, 8), np.uint8)})

@@ -69,7 +69,7 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("joints", [("elbow", "wrist"), ("wrist", "elbow")])
-def test_the_graph_is_read_off_images(causal: Path, joints: tuple[str, ...]) -> None:
+def test_graph_is_estimated_from_images(causal: Path, joints: tuple[str, ...]) -> None:
     dataset = open_dataset(causal)
     order = [tiny.JOINTS.index(joint) for joint in joints]
     found = graph_of(reader(dataset, lambda images: centres(images)[:, order], joints=joints), dataset)
@@ -83,7 +83,7 @@ def test_the_graph_is_read_off_images(causal: Path, joints: tuple[str, ...]) -> 
     assert effect == pytest.approx(0.6, abs=0.1)
 
 
-def test_a_wrong_graph_has_its_distance(causal: Path) -> None:
+def test_wrong_graph_has_a_positive_distance(causal: Path) -> None:
     dataset = open_dataset(causal)
     found = graph_of(reader(dataset, lambda images: centres(images) * [1, 0] + _noise(images)), dataset, bound=0.9)
     assert found.distance == 1
@@ -95,7 +95,7 @@ def _noise(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.stack([np.zeros(len(images)), wrist - 0.6 * np.polyfit(elbow, wrist, 1)[0] * elbow], axis=1)
 
 
-def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp_path: Path) -> None:
+def test_graph_is_the_same_without_labels_or_distributions(causal: Path, tmp_path: Path) -> None:
     stripped = copy_without_labels(causal, tmp_path / "stripped")
     untold = open_dataset(write_causal(tmp_path / "untold", causal_model(), anchors=240, described=False))
     for dataset, distance in ((stripped, 0), (untold, None)):
@@ -105,7 +105,7 @@ def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp
 
 
 @pytest.mark.parametrize(("at_most", "anchors"), [(500, 60), (15, 15)])
-def test_only_anchors_that_were_not_learnt_from_are_read(
+def test_only_held_out_anchors_are_read(
     causal: Path, monkeypatch: pytest.MonkeyPatch, at_most: int, anchors: int
 ) -> None:
     monkeypatch.setattr(causal_graph, "MAX_POSES", at_most)
@@ -121,7 +121,7 @@ def test_only_anchors_that_were_not_learnt_from_are_read(
     assert not set(frames.anchor[chosen]) <= set(held)
 
 
-def test_coordinates_that_tell_nothing_are_refused_and_noted(causal: Path, tmp_path: Path) -> None:
+def test_uninformative_coordinates_are_refused_and_recorded(causal: Path, tmp_path: Path) -> None:
     dataset = open_dataset(causal)
     still = reader(dataset, lambda images: np.zeros((len(images), 2)))
     with pytest.raises(UserError, match=r"coordinate 1 does not respond .* counted in the order elbow, wrist"):
@@ -141,7 +141,7 @@ def test_missing_joints_and_policies_are_refused(causal: Path, tmp_path: Path) -
         graph_of(reader(half), half)
 
 
-def test_the_command_prints_and_draws(
+def test_graph_command_prints_and_draws(
     causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Estimator, "load", lambda _: reader(open_dataset(causal)))
@@ -161,9 +161,7 @@ def test_the_command_prints_and_draws(
 
 
 @pytest.mark.slow
-def test_an_evaluation_leaves_the_graph_where_the_report_finds_it(
-    tiny_run: Path, tiny_data: Path, tmp_path: Path
-) -> None:
+def test_evaluation_stores_the_graph_for_the_report(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     from ropes.report.artefacts import load
 
     evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)

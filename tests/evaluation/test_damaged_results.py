@@ -80,7 +80,7 @@ def replaced(content: Any, at: tuple[Any, ...], value: Any) -> Any:
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_stands_in_a_results_file_it_is_read_or_refused(path: Path, data: Any, tmp_path: Path) -> None:
+def test_damaged_results_file_is_read_or_refused_without_a_traceback(path: Path, data: Any, tmp_path: Path) -> None:
     content = thinned(path)
     damaged = replaced(content, data.draw(st.sampled_from(places_in(path))), data.draw(values))
     (tmp_path / "results.json").write_text(json.dumps(damaged), encoding="utf-8")
@@ -107,7 +107,7 @@ def test_whatever_stands_in_a_results_file_it_is_read_or_refused(path: Path, dat
     ],
     ids=["recall", "pairs in a list", "moves", "seconds", "errors", "reasons", "mse_mean"],
 )
-def test_a_wrong_value_in_a_row_is_named(
+def test_invalid_row_value_is_reported(
     tmp_path: Path, kind: str, row: Any, field: str, value: Any, message: str
 ) -> None:
     row = row or Row.measured(setup="s", joint="j", split="id", occlusion=0, seed=0, mcc=(0.5, 0.0), mse=(0.5, 0.0))
@@ -120,12 +120,12 @@ def test_a_wrong_value_in_a_row_is_named(
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"schema": {_ENDLESS}}}', '{"schema": 1e999}', "\x00"])
-def test_what_the_json_reader_chokes_on_is_named(tmp_path: Path, text: str) -> None:
+def test_json_that_cannot_be_parsed_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=r"results\.json"):
         results.read(tmp_path / "results.json")
 
 
-def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+def test_folder_in_place_of_the_results_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read .*: Is a directory"):
         results.read(tmp_path)

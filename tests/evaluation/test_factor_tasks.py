@@ -10,7 +10,7 @@ from ropes.evaluation.factor_tasks import factor_task
 from tests import tiny
 
 
-def test_joints_that_cause_one_another_leave_no_score_that_fixes_one_of_them(tmp_path: Path) -> None:
+def test_dependent_joints_rule_out_scores_that_fix_one_joint(tmp_path: Path) -> None:
     folder = tiny.write_data(tmp_path / "data", tests=4)
     assert factor_task(open_dataset(folder)).complete
     note = files.read_json(folder / schema.PROVENANCE)
@@ -20,5 +20,5 @@ def test_joints_that_cause_one_another_leave_no_score_that_fixes_one_of_them(tmp
     assert not factor_task(open_dataset(folder)).complete
 
 
-def test_joints_of_own_recordings_are_taken_as_independent_until_a_test_finds_otherwise(tmp_path: Path) -> None:
+def test_joints_of_recordings_are_assumed_independent(tmp_path: Path) -> None:
     assert factor_task(open_dataset(tiny.write_data(tmp_path / "own", tests=4, described=False))).complete

@@ -52,13 +52,13 @@ def row_of(folder: Path) -> ModelRow:
 
 
 @pytest.mark.slow
-def test_results_say_which_fit_they_are_of(measured: Path, run: Path) -> None:
+def test_results_record_the_weights_of_their_fit(measured: Path, run: Path) -> None:
     assert is_current(measured, run)
     assert results.read(measured / "results.json").fit_rows[0].weights == weights_digest(run)
 
 
 @pytest.mark.slow
-def test_every_score_of_the_study_is_there(measured: Path) -> None:
+def test_every_score_of_the_study_is_present(measured: Path) -> None:
     row = row_of(measured)
     transfer = {f"{regressor}_{scenario}" for regressor in REGRESSORS for scenario in SCENARIOS}
     assert set(row.scores) == {*METRICS, *COUNTS, "elbo", "reconstruction", "classifier", *transfer}
@@ -90,7 +90,7 @@ def test_pictures_are_stored(measured: Path) -> None:
 
 
 @pytest.mark.slow
-def test_latents_are_made_once_and_left_with_their_factors(
+def test_latents_are_computed_once_and_stored_with_their_factors(
     run: Path, measured: Path, measured_finger: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(measured, tmp_path / "copy"))
@@ -141,7 +141,7 @@ def test_scenarios_split_by_hue(measured_finger: Path) -> None:
         assert scenario.learnt == scenario.tested or not set(scenario.learnt) & set(scenario.tested)
 
 
-def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Path) -> None:
+def test_joints_of_an_arm_are_evaluated_on_observational_poses(tiny_data: Path) -> None:
     dataset = open_dataset(tiny_data)
     task = factor_task(dataset)
     assert task.names == tiny.JOINTS
@@ -151,14 +151,14 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     assert task.complete
 
 
-def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arm_data_without_observational_poses_is_refused(tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = tuple(regime for regime in open_dataset(tiny_data).regimes if regime != Regime())
     monkeypatch.setattr(Dataset, "regimes", property(lambda _: moved))
     with pytest.raises(UserError, match="has no policy without intervention, whose poses regressors learn from"):
         factor_task(open_dataset(tiny_data))
 
 
-def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
+def test_transfer_score_excludes_the_shifted_factor() -> None:
     errors, some = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, Samples("test-id", np.arange(2))
     every, but_hue = (TransferScenario(train=some, test=some, shifted=name) for name in (None, NAMES[HUE]))
     assert transfer_score(every, errors) == pytest.approx(0.2)
@@ -166,7 +166,7 @@ def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
 
 
 @pytest.mark.slow
-def test_latents_that_are_the_factors_are_disentangled() -> None:
+def test_latents_equal_to_the_factors_are_disentangled() -> None:
     factors = np.random.default_rng(0).uniform(size=(1_500, 3))
     told = disentanglement(factors * [1, -2, 3], factors, ("a", "b", "c"), workers=1)
     assert told["scores"]["dci"] > 0.95
@@ -182,7 +182,7 @@ def test_latents_that_are_the_factors_are_disentangled() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path) -> None:
+def test_report_compares_models(measured: Path, tmp_path: Path) -> None:
     found, row = results.read(measured / "results.json"), row_of(measured)
     rows = tuple(
         replace(
@@ -211,7 +211,7 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) -> None:
+def test_report_compares_supervision_by_number_of_images(measured: Path, tmp_path: Path) -> None:
     found, row = results.read(measured / "results.json"), row_of(measured)
     known = {score: value for score, value in row.scores.items() if "_ood" not in score}
     rows = tuple(
@@ -231,7 +231,7 @@ def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_evaluate_chooses_by_the_run_and_gives_the_same_figures_again(
+def test_evaluate_command_follows_the_run_and_is_reproducible(
     run: Path,
     measured: Path,
     measured_finger: Path,
@@ -257,7 +257,7 @@ def test_evaluate_chooses_by_the_run_and_gives_the_same_figures_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ada-gvae", "anchored"])
-def test_estimators_and_vaes_of_an_arm_are_measured_alike(method: str, tiny_data: Path, tmp_path: Path) -> None:
+def test_estimators_and_vaes_of_an_arm_get_the_same_measures(method: str, tiny_data: Path, tmp_path: Path) -> None:
     fit(tiny_data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
     evaluate_factors(tmp_path / "run", tiny_data, tmp_path / "e")
     row = row_of(tmp_path / "e")
@@ -269,7 +269,7 @@ def test_estimators_and_vaes_of_an_arm_are_measured_alike(method: str, tiny_data
 
 
 @pytest.mark.slow
-def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
+def test_row_gives_a_reason_for_each_missing_score(measured: Path) -> None:
     row = row_of(measured)
     with pytest.raises(ValueError, match="reasons are given for"):
         replace(row, reasons={})
@@ -281,7 +281,7 @@ def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
 
 
 @pytest.mark.slow
-def test_photographs_are_one_more_domain(
+def test_photographs_add_a_test_domain(
     run: Path, measured_finger: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset = open_dataset(measured_finger)

@@ -27,7 +27,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path, tiny_data
     return out
 
 
-def test_results_are_of_schema_1_with_a_row_a_condition_and_joint(measured: Path) -> None:
+def test_results_use_schema_1_with_a_row_per_condition_and_joint(measured: Path) -> None:
     found = results.read(measured / "results.json")
     assert json.loads((measured / "results.json").read_text())["schema"] == 1
     assert (found.name, found.preset) == ("evaluation", "paper")
@@ -40,7 +40,7 @@ def test_results_are_of_schema_1_with_a_row_a_condition_and_joint(measured: Path
     }
 
 
-def test_the_figures_are_the_protocol_s(measured: Path, tiny_run: Path, tiny_data: Path) -> None:
+def test_figures_follow_the_evaluation_protocol(measured: Path, tiny_run: Path, tiny_data: Path) -> None:
     dataset = open_dataset(tiny_data)
     coordinates = Estimator.load(tiny_run).coordinates(dataset.read_images(dataset.frames("test-id").index))
     expected = protocol(coordinates, dataset.states("test-id"), generator(3, "evaluation", "id", 0), 15, 1000, 500)
@@ -59,7 +59,7 @@ def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, ti
     assert other.rows[0].mse_mean != first[0].mse_mean
 
 
-def test_what_the_report_shows_is_left_beside(measured: Path, tiny_run: Path) -> None:
+def test_report_artefacts_are_stored_with_the_evaluation(measured: Path, tiny_run: Path) -> None:
     folder = measured / "artefacts" / "tiny" / "ropes"
     assert (folder / "training.json").read_bytes() == (tiny_run / "training.json").read_bytes()
     (artefacts,) = load(measured)
@@ -99,7 +99,7 @@ def test_data_without_angles_are_refused(tiny_run: Path, tiny_data: Path, tmp_pa
     refused(tiny_run, tmp_path / "stripped", tmp_path / "e", "has no joint angles")
 
 
-def test_angles_that_are_no_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+def test_nonfinite_angles_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=2)
     tiny.forget_angle(data, "test-id")
     refused(tiny_run, data, tmp_path / "e", r"\.parquet, row \d+: a joint angle is not a finite number")
@@ -117,13 +117,13 @@ def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Pa
     refused(tiny_run, renamed, tmp_path / "e", "observation.state has no joint wrist")
 
 
-def test_a_square_larger_than_the_images_is_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_occluding_square_of_invalid_size_is_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     line = "an occluding square of 17 pixels does not fit into 16×16 images"
     refused(tiny_run, tiny_data, tmp_path / "e", line, occlusions=(0, 17))
     refused(tiny_run, tiny_data, tmp_path / "e", "an occluding square of -1 pixels", occlusions=(8, -1))
 
 
-def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_folder_with_other_content_is_not_modified(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(UserError, match="holds something else"):
         evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
@@ -135,7 +135,7 @@ def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, 
 
 
 @pytest.mark.slow
-def test_another_run_s_evaluation_is_left_alone(
+def test_evaluation_of_another_run_is_not_modified(
     measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Run]
 ) -> None:
     refit(tmp_path / "run", seed=1)
@@ -146,7 +146,7 @@ def test_another_run_s_evaluation_is_left_alone(
 
 
 @pytest.mark.slow
-def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) -> None:
+def test_data_set_with_only_test_poses_is_evaluated(tiny_run: Path, tmp_path: Path) -> None:
     angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
     data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
     found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0), show=False)
@@ -158,7 +158,7 @@ def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_an_evaluation_killed_half_way_is_done_again(
+def test_interrupted_evaluation_is_repeated(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -176,7 +176,7 @@ def _interrupt(*_: object) -> None:
 
 
 @pytest.mark.slow
-def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp_path: Path) -> None:
+def test_each_test_split_is_calibrated_on_its_own_poses(tiny_run: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     near = tiny.model().sample_observational(rng, tiny.TESTED)[:, None]
     far = np.clip(near + 0.5, -1.5, 1.5)

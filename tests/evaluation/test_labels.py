@@ -43,7 +43,7 @@ def rows_by_labels(found: tuple[Row, ...]) -> dict[int, list[Row]]:
 
 
 @pytest.mark.slow
-def test_every_number_of_labels_has_a_row_a_joint(
+def test_every_label_count_has_a_row_per_joint(
     read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0, 8), show=False).rows)
@@ -61,7 +61,7 @@ def test_every_number_of_labels_has_a_row_a_joint(
 
 
 @pytest.mark.slow
-def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: Path, tmp_path: Path) -> None:
+def test_label_rows_use_the_draws_of_the_protocol(read: None, data: Path, tiny_run: Path, tmp_path: Path) -> None:
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
     dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
     coordinates = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
@@ -102,7 +102,7 @@ def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     assert len(looked) == 5  # each regime once
 
 
-def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -> None:
+def test_label_free_calibration_needs_distributions_and_training_poses(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "untold", anchors=4, tests=0, described=False)
     assert label_free_calibration(blobs(), open_dataset(untold), seed=0) is None
     angles = tiny.model().sample_observational(np.random.default_rng(0), 8)[:, None]
@@ -110,7 +110,7 @@ def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -
     assert label_free_calibration(blobs(), open_dataset(tests), seed=0) is None
 
 
-def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
+def test_stored_label_free_calibration_is_the_one_evaluated(data: Path) -> None:
     estimator, kept = blobs(), Calibration(np.ones(2), np.zeros(2), samples=0)
     estimator.calibration = kept
     assert label_free_calibration(estimator, open_dataset(data), seed=0) is kept
@@ -121,7 +121,9 @@ def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
     assert found.knots is not None
 
 
-def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_poses_give_a_warning_instead_of_a_calibration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=5, tests=0)
     assert label_free_calibration(blobs(), open_dataset(few), seed=0) is None
     (line,) = capsys.readouterr().err.splitlines()
@@ -130,7 +132,7 @@ def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.slow
-def test_distributions_that_contradict_the_images_are_said_to(
+def test_distributions_that_contradict_the_images_give_a_warning(
     read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(data, tmp_path / "other")
@@ -159,7 +161,7 @@ def test_the_paper_has_no_figures_for_fewer_labels() -> None:
     assert (row.paper_mcc, row.paper_mse) == (0.874, 0.083)
 
 
-def test_rows_without_labels_have_every_figure_of_the_protocol_with_the_label_free_map() -> None:
+def test_rows_without_labels_use_the_label_free_calibration() -> None:
     draw = np.random.default_rng(3)
     angles = draw.normal(size=(200, 2))
     coordinates = angles @ [[0.3, 1.0], [1.0, 0.2]] + draw.normal(size=(200, 2))

@@ -57,7 +57,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize(("line", "text"), TABLE_1.items())
-def test_table_1(line: tuple[str, int], text: str) -> None:
+def test_table_1_matches_the_paper(line: tuple[str, int], text: str) -> None:
     setup, occlusion = line
     for joint, cell in zip(JOINTS, text.split("|"), strict=True):
         ours = published(setup=setup, occlusion=occlusion, joint=joint)
@@ -85,7 +85,7 @@ def test_table_2_repeats_tables_1_and_10() -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_11.strip().splitlines())
-def test_table_11(line: str) -> None:
+def test_table_11_matches_the_paper(line: str) -> None:
     experiment, split, occlusion, *values = line.split()
     for joint, value in zip(JOINTS, values, strict=True):
         cell = published(
@@ -99,7 +99,7 @@ def test_table_11(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_12.strip().splitlines())
-def test_table_12(line: str) -> None:
+def test_table_12_matches_the_paper(line: str) -> None:
     number, *values = line.replace("±", "").split()
     for setup, quarter in ((TWO_CAMERAS, values[:4]), (CAUSAL, values[4:])):
         cell = published(setup=setup, joint=JOINTS[int(number) - 1])
@@ -108,7 +108,7 @@ def test_table_12(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_14_ROBOPEPP.strip().splitlines())
-def test_table_14(line: str) -> None:
+def test_table_14_matches_the_paper(line: str) -> None:
     labels, _, rest = line.partition(" ")
     for occlusion, text in zip((0, 64), rest.split("|"), strict=True):
         for joint, value in zip(JOINTS, numbers(text), strict=True):
@@ -138,7 +138,7 @@ def test_the_reference_is_robopepp_with_all_labels(split: str, occlusion: int, t
     assert all_labels_mse(setup=CAUSAL, joint=JOINTS[0], split=split, occlusion=occlusion) is None
 
 
-def test_mcc_and_mse_of_the_paper_imply_the_variance_of_the_angles() -> None:
+def test_paper_mcc_and_mse_imply_the_angle_variance() -> None:
     # MSE/(1 - MCC²) is the variance of the test angles for any linear read-out. TN[-1.5,1.5](0, .4) has .354.
     for joint in JOINTS:
         cell = published(setup=TWO_CAMERAS, joint=joint)
@@ -148,7 +148,7 @@ def test_mcc_and_mse_of_the_paper_imply_the_variance_of_the_angles() -> None:
         assert math.isclose(cell.mse / (1 - cell.mcc**2), 0.36, rel_tol=0.05 + slack)
 
 
-def test_what_the_paper_leaves_out_is_none() -> None:
+def test_results_that_the_paper_omits_are_none() -> None:
     assert published(setup=TWO_CAMERAS, joint="panda_joint7") is None
     assert published(setup=ONE_CAMERA, joint="panda_joint2", split="ood") is None
     ood = published(setup=TWO_CAMERAS, joint="panda_joint1", split="ood")
@@ -156,6 +156,6 @@ def test_what_the_paper_leaves_out_is_none() -> None:
     assert ood.mcc is None
 
 
-def test_no_cell_stands_twice() -> None:
+def test_table_cells_are_unique() -> None:
     keys = [(p.setup, p.method, p.split, p.occlusion, p.joint, p.labels) for p in PUBLISHED]
     assert len(keys) == len(set(keys)) == 3 + 10 * 6 + 8 * 4 * 6

@@ -27,7 +27,7 @@ def recorded(path: Path, angles: NDArray[np.float64], joints: tuple[str, ...]) -
     return open_dataset(path)
 
 
-def test_a_coordinate_is_held_against_every_joint_that_varies(tmp_path: Path) -> None:
+def test_coordinate_is_correlated_with_every_varying_joint(tmp_path: Path) -> None:
     turn, lift = np.random.default_rng(0).uniform(-1, 1, size=(2, 800))
     data = recorded(tmp_path / "data", np.stack([turn, lift, np.zeros(800)], axis=1), ("turn", "lift", "still"))
     freed, mixed = (
@@ -41,7 +41,7 @@ def test_a_coordinate_is_held_against_every_joint_that_varies(tmp_path: Path) ->
     assert mixed.every > 0.95
 
 
-def test_nothing_is_said_where_no_other_joint_varies(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_no_rows_when_no_other_joint_varies(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     angles = np.random.default_rng(0).uniform(size=(50, 1))
     assert freed_rows(RUN, recorded(tmp_path / "data", angles, ("lift",)), "anchored", angles) == ()
     evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)

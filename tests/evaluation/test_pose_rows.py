@@ -36,7 +36,7 @@ def some_results(*rows: PoseRow) -> Results:
     return Results(name="demo", preset="compact", device="CPU", version="0.1.0", seconds=1.0, rows=(), pose_rows=rows)
 
 
-def test_the_file_comes_back_the_same_and_older_ones_are_read(tmp_path: Path) -> None:
+def test_results_round_trip_and_older_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     wanted = some_results(a_row(), a_row(seed=1), a_row(occlusion=32))
     results.write(path, wanted)
@@ -64,7 +64,7 @@ def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
         a_row(**changes)
 
 
-def test_two_rows_of_the_same_conditions_are_refused() -> None:
+def test_duplicate_conditions_are_refused() -> None:
     with pytest.raises(ValueError, match="two rows of the same conditions: panda-2c-independent, anchored, id, 0"):
         some_results(a_row(), a_row(means=(1.0, 1.0, 1.0, 1.0)))
 
@@ -79,7 +79,7 @@ def test_two_rows_of_the_same_conditions_are_refused() -> None:
         (lambda c: c["pose_rows"].__setitem__(0, 3), "pose row 0: missing add_auc_mean"),
     ],
 )
-def test_a_spoilt_file_is_named(spoil: Any, message: str, tmp_path: Path) -> None:
+def test_damaged_file_is_reported(spoil: Any, message: str, tmp_path: Path) -> None:
     content = some_results(a_row()).to_dict()
     spoil(content)
     write_json(tmp_path / "results.json", content)

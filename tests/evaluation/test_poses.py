@@ -43,7 +43,7 @@ def measured(data: Path, tiny_run: Path, tmp_path_factory: pytest.TempPathFactor
     return out
 
 
-def test_a_row_for_each_split_and_occlusion(measured: Path) -> None:
+def test_each_split_and_occlusion_has_a_row(measured: Path) -> None:
     rows = results.read(measured / "results.json").pose_rows
     assert [(row.setup, row.method, row.split, row.occlusion, row.seed) for row in rows] == [
         ("tiny", "ropes", "id", occlusion, 0) for occlusion in (0, 8)
@@ -51,7 +51,7 @@ def test_a_row_for_each_split_and_occlusion(measured: Path) -> None:
     assert {(row.link, row.frame, row.labels, row.calibration_labels) for row in rows} == {("tool", "foot", 0, 1000)}
 
 
-def test_the_errors_are_those_of_hand_solved_kinematics(measured: Path, data: Path, tiny_run: Path) -> None:
+def test_pose_errors_match_hand_solved_kinematics(measured: Path, data: Path, tiny_run: Path) -> None:
     dataset = open_dataset(data)
     angles = dataset.states("test-id")
     coordinates = Estimator.load(tiny_run).coordinates(dataset.read_images(dataset.frames("test-id").index))
@@ -70,7 +70,7 @@ def test_the_errors_are_those_of_hand_solved_kinematics(measured: Path, data: Pa
 
 
 @pytest.mark.slow
-def test_the_report_begins_with_the_arm_over_images(measured: Path, tmp_path: Path) -> None:
+def test_report_shows_arm_overlays(measured: Path, tmp_path: Path) -> None:
     with np.load(measured / "artefacts" / "tiny" / "ropes" / "evaluation.npz") as arrays:
         overlays = arrays["overlay_images"]
     assert overlays.shape == (2, len(tiny.CAMERAS), 256, 256, 3)
@@ -80,7 +80,7 @@ def test_the_report_begins_with_the_arm_over_images(measured: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_joints_rows_do_not_change(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_pose_rows_do_not_change_joint_rows(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     plain = evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0, 8), seed=3, show=False)
     assert plain.rows == results.read(measured / "results.json").rows
     assert plain.pose_rows == ()  # nothing names its robot
@@ -88,7 +88,7 @@ def test_the_joints_rows_do_not_change(measured: Path, tiny_run: Path, tiny_data
 
 
 @pytest.mark.slow
-def test_the_report_shows_them(measured: Path, tmp_path: Path) -> None:
+def test_report_shows_pose_errors(measured: Path, tmp_path: Path) -> None:
     write_report(measured, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("tool in foot") == 2
@@ -99,7 +99,7 @@ def test_the_report_shows_them(measured: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_arm_that_is_not_there_is_said_and_angles_are_measured(
+def test_missing_urdf_gives_a_warning_and_no_pose_rows(
     tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = planar.name_robot(tiny.write_data(tmp_path / "data", anchors=2), tmp_path / "gone.urdf")

@@ -42,7 +42,7 @@ def measured(own_run: Path, evaluated: Path) -> Path:
     return Path(shutil.copytree(evaluated, own_run / "evaluation"))
 
 
-def test_results_say_which_fit_they_are_of(measured: Path, own_run: Path) -> None:
+def test_results_record_the_weights_of_their_fit(measured: Path, own_run: Path) -> None:
     run = Run.read(own_run)
     fit = FitRow(
         setup="tiny",
@@ -56,7 +56,9 @@ def test_results_say_which_fit_they_are_of(measured: Path, own_run: Path) -> Non
     assert read_json(measured / "evaluation.json")["weights"] == fit.weights
 
 
-def test_times_of_files_say_nothing(measured: Path, own_run: Path, tmp_path: Path) -> None:
+def test_file_times_do_not_affect_whether_an_evaluation_is_current(
+    measured: Path, own_run: Path, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(own_run, copy, copy_function=shutil.copyfile)
     (copy / "training.json").touch()  # later than its results, as git and rsync may leave it
@@ -67,7 +69,7 @@ def test_times_of_files_say_nothing(measured: Path, own_run: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("lost", ["training.json", "run.json", "evaluation/evaluation.json", "evaluation/results.json"])
-def test_half_of_a_run_or_of_an_evaluation_is_not_current(measured: Path, own_run: Path, lost: str) -> None:
+def test_evaluation_with_missing_files_is_not_current(measured: Path, own_run: Path, lost: str) -> None:
     assert is_current(measured, own_run)
     (own_run / lost).unlink()
     assert not is_current(measured, own_run)
@@ -84,7 +86,7 @@ def test_an_evaluation_of_other_data_or_of_an_older_version_is_not_current(measu
     assert not is_current(measured, own_run)
 
 
-def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Path, own_run: Path) -> None:
+def test_evaluation_with_another_uncertainty_model_is_not_current(measured: Path, own_run: Path) -> None:
     assert is_current(measured, own_run)
     tree = load_tree(own_run / UNCERTAINTY_FILE)
     tree["spread"]["level"] = tree["spread"]["level"] + 1
@@ -93,7 +95,7 @@ def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Pat
 
 
 @pytest.mark.slow
-def test_an_evaluation_in_another_precision_than_is_asked_for_is_not_current(tiny_data: Path, tmp_path: Path) -> None:
+def test_evaluation_in_another_precision_is_not_current(tiny_data: Path, tmp_path: Path) -> None:
     out, run = tmp_path / "out", tmp_path / "run"
     fit(tiny_data, run, tiny.cnn_recipe(), method="cnn", show=False)
     evaluate(run, tiny_data, out, occlusions=(0,), show=False)  # convolutions read in float32
@@ -106,9 +108,7 @@ def test_an_evaluation_in_another_precision_than_is_asked_for_is_not_current(tin
 
 
 @pytest.mark.slow
-def test_a_method_with_one_precision_is_not_measured_again_and_again(
-    measured: Path, own_run: Path, tiny_data: Path
-) -> None:
+def test_fixed_precision_method_is_current_after_one_evaluation(measured: Path, own_run: Path, tiny_data: Path) -> None:
     assert not is_current(measured, own_run, "bf16-mixed")
     evaluate(
         own_run, tiny_data, measured, occlusions=(0,), precision="bf16-mixed", show=False
@@ -137,7 +137,7 @@ def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
+def test_packaged_estimator_is_evaluated_again_after_an_update(
     own_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

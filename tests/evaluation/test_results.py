@@ -24,7 +24,7 @@ def some_results(*rows: Row) -> Results:
     return Results(name="table1", preset="compact", device="CPU, 2 cores", version="0.1.0", seconds=12.5, rows=rows)
 
 
-def test_a_measured_row_carries_the_papers_numbers() -> None:
+def test_row_includes_the_paper_figures() -> None:
     row = a_row()
     assert (row.paper_mcc, row.paper_mse) == (0.874, 0.083)
     assert (row.method, row.labels, row.calibration_labels) == ("ropes", 0, 1000)
@@ -37,7 +37,7 @@ def test_a_measured_row_carries_the_papers_numbers() -> None:
     assert a_row(labels=2600, label_share=0.02).paper_mse is None
 
 
-def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path: Path) -> None:
+def test_results_file_has_the_documented_fields_and_round_trips(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "results.json"
     wanted = some_results(a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None))
     results.write(path, wanted)
@@ -70,7 +70,7 @@ def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
         a_row(**changes)
 
 
-def test_two_rows_of_the_same_conditions_are_refused() -> None:
+def test_duplicate_conditions_are_refused() -> None:
     with pytest.raises(ValueError, match=r"two rows of the same conditions: panda-2c-independent, ropes, id, 0"):
         some_results(a_row(), a_row())
     with pytest.raises(ValueError, match="seconds must lie in 0 to inf"):
@@ -93,7 +93,7 @@ def test_two_rows_of_the_same_conditions_are_refused() -> None:
         (lambda c: c.update(seconds="long"), "seconds must be a finite number"),
     ],
 )
-def test_a_spoilt_file_is_named(tmp_path: Path, spoil: Callable[[dict[str, Any]], object], message: str) -> None:
+def test_damaged_file_is_reported(tmp_path: Path, spoil: Callable[[dict[str, Any]], object], message: str) -> None:
     content = some_results(a_row()).to_dict()
     spoil(content)
     path = tmp_path / "results.json"
@@ -104,13 +104,13 @@ def test_a_spoilt_file_is_named(tmp_path: Path, spoil: Callable[[dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in COMMITTED.glob("*-compact.json")))
-def test_what_is_committed_can_be_read(name: str) -> None:
+def test_committed_results_can_be_read(name: str) -> None:
     """Files of earlier versions among them, which lack fields."""
     found = results.read(COMMITTED / name)
     assert f"{found.name}-{found.preset}.json" == name
 
 
-def test_a_missing_or_broken_file_is_named(tmp_path: Path) -> None:
+def test_missing_or_invalid_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json is missing"):
         results.read(tmp_path / "results.json")
     (tmp_path / "results.json").write_text('{"schema": 1')
@@ -136,12 +136,12 @@ def test_rows_of_different_kinds_may_share_their_conditions() -> None:
         *({"renderer": "mujoco"}, {"camera": "webcam"}, {"trained_renderer": "mujoco"}, {"trained_camera": "harsh"}),
     ],
 )
-def test_what_a_fit_learnt_from_is_one_of_its_conditions(change: dict[str, Any]) -> None:
+def test_training_data_is_one_of_the_conditions(change: dict[str, Any]) -> None:
     assert a_row().conditions != a_row(**change).conditions
     assert len(some_results(a_row(), a_row(**change)).rows) == 2
 
 
-def test_other_images_are_stored_where_they_are_known(tmp_path: Path) -> None:
+def test_rendering_fields_are_stored_only_where_known(tmp_path: Path) -> None:
     rows = a_row(renderer="mujoco"), a_row(camera="webcam", trained_camera="clean")
     wanted = dataclasses.replace(some_results(a_row()), transfer_rows=rows)
     results.write(tmp_path / "results.json", wanted)

@@ -10,7 +10,7 @@ from ropes.report.table import mcc_entry
 from tests.evaluation.joint_rows import a_row
 
 
-def test_figures_over_seeds_by_hand() -> None:
+def test_seed_averages_match_hand_calculation() -> None:
     # Squared errors .04 and .08: centre .06, between-variance .0004; deviations .01 and .02: within .00025.
     rows = [a_row(seed=3, mse=(0.04, 0.01), mcc=(0.7, 0.03)), a_row(seed=1, mse=(0.08, 0.02), mcc=(0.9, 0.01))]
     (cell,) = over_seeds(rows)
@@ -27,7 +27,7 @@ def test_figures_over_seeds_by_hand() -> None:
     assert (cell.mcc_reached, cell.mse_reached) == (False, True)
 
 
-def test_conditions_stay_apart_and_in_order() -> None:
+def test_conditions_stay_separate_and_ordered() -> None:
     rows = [a_row(occlusion=32), a_row(split="ood"), a_row(), a_row(seed=1, occlusion=32)]
     cells = over_seeds(rows)
     assert [(cell.split, cell.occlusion, len(cell.seeds)) for cell in cells] == [
@@ -39,14 +39,14 @@ def test_conditions_stay_apart_and_in_order() -> None:
     assert cells[1].mse_reached is True
 
 
-def test_reaching_is_judged_at_the_papers_precision() -> None:
+def test_reaching_the_paper_is_judged_at_its_printed_precision() -> None:
     (reached,) = over_seeds([a_row(mcc=(0.8736, 0.0), mse=(0.0834, 0.0))])
     assert (reached.mcc_reached, reached.mse_reached) == (True, True)
     (missed,) = over_seeds([a_row(mcc=(0.8734, 0.0), mse=(0.0836, 0.0))])
     assert (missed.mcc_reached, missed.mse_reached) == (False, False)
 
 
-def test_squared_errors_of_angles_that_vary_otherwise_are_not_compared() -> None:
+def test_mse_is_not_compared_between_different_angle_variances() -> None:
     (cell,) = over_seeds([a_row(setup="panda-2c-causal", joint="panda_joint5", mcc=(0.8, 0.0), mse=(0.018, 0.0))])
     assert cell.paper_mse == 0.051
     assert (cell.mcc_reached, cell.mse_reached) == (True, None)
@@ -56,7 +56,7 @@ def test_squared_errors_of_angles_that_vary_otherwise_are_not_compared() -> None
     assert free.variance is None  # no line was fitted
 
 
-def test_absent_figures_stay_absent() -> None:
+def test_missing_figures_stay_missing() -> None:
     (cell,) = over_seeds([a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None)])
     assert cell.mcc is None
     assert cell.mcc_reached is None
@@ -72,7 +72,7 @@ def test_absent_figures_stay_absent() -> None:
         ("label_share", (0.01, 0.05), ("ropes@0.01 of the labels", "ropes@0.05 of the labels")),
     ],
 )
-def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(
+def test_fits_on_different_data_are_not_seeds_of_one_cell(
     field: str, values: tuple[Any, Any], names: tuple[str, str]
 ) -> None:
     rows = [a_row(seed=seed, mse=(0.1 * (seed + 1), 0.0), **{field: value}) for seed, value in enumerate(values)]
@@ -82,7 +82,7 @@ def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(
     assert over_seeds(rows[:1])[0].method == "ropes"
 
 
-def test_a_row_without_a_label_stands_beside_the_papers_figure_where_every_seed_has_one() -> None:
+def test_label_free_row_needs_a_figure_for_every_seed() -> None:
     fitted = [a_row(seed=seed) for seed in (0, 1)]
     free = [dataclasses.replace(row, calibration_labels=0, paper_mcc=None, paper_mse=None) for row in fitted]
     (found,) = without_labels(over_seeds([*fitted, *free]))

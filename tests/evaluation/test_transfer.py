@@ -47,7 +47,7 @@ WEBCAM = {"scene": "panda-gym", "camera_level": "webcam"}
         (ROOM, None, {}),
     ],
 )
-def test_rows_say_what_their_images_are(
+def test_rows_record_the_rendering_of_their_images(
     trained: dict[str, Any] | None, tested: dict[str, Any] | None, wanted: dict[str, str], tmp_path: Path
 ) -> None:
     run = Run.of(rendered(tmp_path / "a", trained), method="cnn", recipe=tiny.cnn_recipe(), seed=0)
@@ -55,12 +55,12 @@ def test_rows_say_what_their_images_are(
     assert {name: value for name, value in found.items() if value is not None} == wanted
 
 
-def test_the_level_of_recordings_is_unknown(tmp_path: Path) -> None:
+def test_camera_level_of_recordings_is_unknown(tmp_path: Path) -> None:
     assert camera_level_of(rendered(tmp_path / "a", None)) is None
     assert camera_level_of(rendered(tmp_path / "b", PLAIN)) == "clean"
 
 
-def test_a_run_of_an_earlier_version_has_no_level(tmp_path: Path) -> None:
+def test_run_of_an_earlier_version_has_no_camera_level(tmp_path: Path) -> None:
     run = Run.of(rendered(tmp_path / "a", WEBCAM), method="cnn", recipe=tiny.cnn_recipe(), seed=0)
     run.write(tmp_path / "run")
     assert Run.read(tmp_path / "run").camera_level == "webcam"
@@ -71,7 +71,7 @@ def test_a_run_of_an_earlier_version_has_no_level(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_errors_are_measured_and_agree_with_an_evaluation(cache_home: Path, tmp_path: Path) -> None:
+def test_transfer_measures_only_errors_and_agrees_with_an_evaluation(cache_home: Path, tmp_path: Path) -> None:
     rendered(tmp_path / "data", PLAIN)
     other = rendered(tmp_path / "other", ROOM)
     fit(tmp_path / "data", tmp_path / "run", tiny.cnn_recipe(), method="cnn", show=False)

@@ -47,12 +47,12 @@ def wrapped(*rows: CoverageRow) -> Results:
         ({"flagged": True}, "flagged must be a finite number"),
     ],
 )
-def test_what_no_row_may_hold(changes: dict[str, Any], message: str) -> None:
+def test_invalid_trust_rows_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(ROW, **changes)
 
 
-def test_they_come_back_from_the_file(tmp_path: Path) -> None:
+def test_trust_rows_round_trip_and_older_files_have_none(tmp_path: Path) -> None:
     given = wrapped(ROW, dataclasses.replace(ROW, intervals="labels"), dataclasses.replace(ROW, seed=1))
     results.write(tmp_path / "results.json", given)
     assert results.read(tmp_path / "results.json") == given
@@ -61,7 +61,7 @@ def test_they_come_back_from_the_file(tmp_path: Path) -> None:
     assert results.read(tmp_path / "old.json").trust_rows == ()
 
 
-def test_the_same_conditions_twice_are_refused() -> None:
+def test_duplicate_conditions_are_refused() -> None:
     with pytest.raises(ValueError, match=r"two rows of the same conditions: .*elbow, anchors"):
         wrapped(ROW, ROW)
 
@@ -74,7 +74,7 @@ def test_the_same_conditions_twice_are_refused() -> None:
         ([dataclasses.asdict(ROW) | {"width": -1}], "trust row 0: width must lie in 0 to inf"),
     ],
 )
-def test_a_wrong_row_in_the_file_is_named(tmp_path: Path, rows: object, message: str) -> None:
+def test_invalid_row_in_the_file_is_reported(tmp_path: Path, rows: object, message: str) -> None:
     path = tmp_path / "results.json"
     results.write(path, wrapped())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"trust_rows": rows}))

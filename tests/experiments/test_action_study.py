@@ -46,7 +46,7 @@ def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) -> None:
+def test_every_setting_is_evaluated_and_reported(tiny_plan: None, tmp_path: Path) -> None:
     out = tmp_path / "study"
     methods = ("cde-global", "cde-patch")
     found = reproduce("causal-triplet", preset="compact", out=out, methods=methods, seeds=(0,), show=False)
@@ -86,7 +86,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     assert page.count('<img src="data:') == 6 * 3 * 5
 
 
-def test_the_compact_experiment_holds_what_is_asked_for() -> None:
+def test_compact_experiment_contains_the_required_fits() -> None:
     plan = experiment("causal-triplet", "compact")
     assert {method_of(label) for label in plan.recipes} == set(methods_of("actions"))
     assert len(plan.seeds) >= 3
@@ -113,7 +113,7 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert arm.delta.image_size <= 128  # as the arm is filmed
 
 
-def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
+def test_options_experiment_compares_variants_and_held_out_actions() -> None:
     plan = experiment("delta-options", "compact")
     assert set(plan.recipes) == {"cde-global", "cde-patch", *OPTIONS}
     recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, DeltaRecipe)}
@@ -138,7 +138,7 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
 
 
 @pytest.mark.slow
-def test_other_things_held_out_are_one_line_of_the_table(
+def test_other_held_out_actions_share_one_table_row(
     tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 120)
@@ -154,7 +154,7 @@ def test_other_things_held_out_are_one_line_of_the_table(
     assert "Single objects, others held out" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
 
 
-def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
+def test_recordings_are_accepted_only_by_causal_triplet(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet and"):
         experiment("table1", "compact", recorded=tmp_path)
     with pytest.raises(UserError, match="causal-triplet is not for method anchored"):
@@ -163,7 +163,7 @@ def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
     assert list(plan.anchors) == ["causal-triplet", "causal-triplet-scenes"]
 
 
-def test_recordings_that_cannot_be_read_leave_no_folder(tmp_path: Path) -> None:
+def test_unreadable_recordings_leave_no_folder(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded"
     again = partial(reproduce, "causal-triplet", preset="compact", out=tmp_path / "R", recorded=recorded, show=False)
     with pytest.raises(UserError, match="is no folder"):
@@ -181,7 +181,7 @@ def test_recordings_that_cannot_be_read_leave_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "R").exists()
 
 
-def test_chosen_patches_are_framed() -> None:
+def test_selected_patches_are_outlined() -> None:
     images = np.zeros((1, 2, 16, 16), np.uint8)
     drawn = framed(images, np.array([[5]]), 4)
     assert drawn.shape == (1, 2, 16, 16, 3)

@@ -51,7 +51,7 @@ def test_every_data_set_shows_the_same_poses(preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", ["compact", "paper"])
-def test_fits_on_fewer_anchors_differ_in_nothing_else(preset: str) -> None:
+def test_fits_on_fewer_anchors_differ_only_in_their_number(preset: str) -> None:
     plan = experiment("cameras", preset, ("anchored", "cnn"))
     for method, usual in (("anchored", encoder_recipe(preset)), ("cnn", cnn_recipe(preset))):
         few, many = (plan.recipe(WEBCAM, f"{method}@{number}-anchors") for number in (1000, 4000))
@@ -66,7 +66,7 @@ def test_fits_on_fewer_anchors_differ_in_nothing_else(preset: str) -> None:
     assert anchored.independent  # of the setting that the data set renders
 
 
-def test_fits_read_the_other_renderer_and_those_on_all_clean_anchors_the_webcam() -> None:
+def test_transfers_cross_renderers_and_camera_levels() -> None:
     transfers = experiment("cameras", "compact").transfers
     for dataset, labels in transfers.items():
         other = ROOM if "pybullet" in dataset else CLEAN
@@ -76,12 +76,12 @@ def test_fits_read_the_other_renderer_and_those_on_all_clean_anchors_the_webcam(
     assert len(transfers) == 6
 
 
-def test_methods_that_learn_from_all_anchors_are_refused() -> None:
+def test_methods_without_an_anchor_limit_are_refused() -> None:
     with pytest.raises(UserError, match="cameras compares methods anchored, cnn and ldr; leave the other ones out"):
         experiment("cameras", "compact", ("ropes",))
 
 
-def test_a_scene_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scene_option_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refusal(capsys, "reproduce", "cameras", "--scene", "white", "--out", str(tmp_path / "R"))
     assert said == "cameras has a scene for each renderer; leave --scene out"
     assert not (tmp_path / "R").exists()
@@ -89,7 +89,7 @@ def test_a_scene_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.pybullet
 @pytest.mark.parametrize("words", ["cameras", "demo --scene room"])
-def test_without_egl_nothing_is_left_behind(
+def test_missing_egl_leaves_no_folder(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], without_egl: None
 ) -> None:
     said = refusal(capsys, "reproduce", *words.split(), "--out", str(tmp_path / "R"))
@@ -97,7 +97,7 @@ def test_without_egl_nothing_is_left_behind(
     assert not (tmp_path / "R").exists()
 
 
-def test_the_record_of_other_experiments_stays_as_it_was(tmp_path: Path) -> None:
+def test_stored_plan_of_other_experiments_is_unchanged(tmp_path: Path) -> None:
     claim(tmp_path / "demo", small(), "compact")
     stored = read_json(tmp_path / "demo" / "experiment.json")["experiment"]
     assert stored == {
@@ -163,7 +163,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_fits_are_tested_on_their_own_images_and_on_others_once(simulated: list[str], tmp_path: Path) -> None:
+def test_fits_are_evaluated_on_own_and_other_images_once(simulated: list[str], tmp_path: Path) -> None:
     plan, out = plan_of_three(), tmp_path / "R"
     found = run_experiment(plan, preset="compact", out=out, show=False)
     transfers = [f"transfer {dataset}" for dataset in (WEBCAM, ROOM, ROOM, ROOM)]

@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_is_decided_once_whatever_machine_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_precision_is_fixed_when_the_experiment_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_a_machine_fast_in("bf16-mixed", monkeypatch)
     assert precision_of_fits(folder, "auto") == "bf16-mixed"
     on_a_machine_fast_in("32-true", monkeypatch)
@@ -58,13 +58,13 @@ def test_it_is_decided_once_whatever_machine_goes_on(folder: Path, monkeypatch: 
     assert read_json(folder / EXPERIMENT_FILE) == {"precision": "bf16-mixed"}
 
 
-def test_copies_of_fits_are_none_of_the_folder_s(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_fits_do_not_set_the_precision(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(folder, "ropes", "bf16-mixed").rename(folder / ONE / "ropes" / "seed-0-kept")
     on_a_machine_fast_in("32-true", monkeypatch)
     assert precision_of_fits(folder, "32-true") == "32-true"
 
 
-def test_a_folder_of_an_earlier_version_has_the_precision_of_its_fits(
+def test_folder_of_an_earlier_version_keeps_the_precision_of_its_fits(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(folder, "ropes", "bf16-mixed")
@@ -76,9 +76,7 @@ def test_a_folder_of_an_earlier_version_has_the_precision_of_its_fits(
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_refusal_comes_before_anything_is_filmed(
-    at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_precision_is_checked_before_rendering(at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned("32-true", at_once=at_once)
     begun(tmp_path / "out", "ropes", "bf16-mixed")
     write_json(tmp_path / "out" / EXPERIMENT_FILE, {})
@@ -89,7 +87,7 @@ def test_a_refusal_comes_before_anything_is_filmed(
 
 
 @pytest.mark.parametrize(("asked", "precision"), [("32-true", "32-true"), ("auto", "bf16-mixed")])
-def test_fits_and_evaluations_are_told(
+def test_fits_and_evaluations_receive_the_precision(
     asked: RequestedPrecision, precision: Precision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: dict[str, list[str]] = {"fit": [], "evaluate": [], "evaluate_actions": [], "evaluate_factors": []}
@@ -104,7 +102,7 @@ def test_fits_and_evaluations_are_told(
     assert [told["evaluate"], told["evaluate_actions"], told["evaluate_factors"]] == [[asked], [asked], [asked] * 2]
 
 
-def test_what_fits_at_once_train_in_is_said_once(
+def test_precision_of_parallel_fits_is_printed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     on_a_machine_fast_in("32-true", monkeypatch)

@@ -28,7 +28,7 @@ from tests.experiments.tiny_experiment import ONE, small
 
 
 @pytest.mark.slow
-def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], tmp_path: Path) -> None:
+def test_every_seed_is_fitted_and_evaluated_once(calls: list[str], tmp_path: Path) -> None:
     out = tmp_path / "demo"
     found = reproduce("demo", preset="compact", out=out, show=False)
     assert calls == [f"simulate {ONE}", "fit", "evaluate", "fit", "evaluate"]
@@ -61,7 +61,7 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
 
 
 @pytest.mark.slow
-def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], tmp_path: Path) -> None:
+def test_adding_methods_keeps_finished_results(calls: list[str], tmp_path: Path) -> None:
     out = tmp_path / "demo"
     first = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(1,), show=False)
     weights = tiny.weights(out / ONE / "ropes")
@@ -90,7 +90,7 @@ def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], t
 
 
 @pytest.mark.slow
-def test_a_method_that_was_never_evaluated_stays_out(
+def test_method_without_an_evaluation_is_omitted(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "demo"
@@ -103,7 +103,7 @@ def test_a_method_that_was_never_evaluated_stays_out(
 
 
 @pytest.mark.slow
-def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_experiment_resumes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
         patch.setattr("ropes.evaluation.record.write", _interrupt)
@@ -119,7 +119,7 @@ def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, mon
 
 
 @pytest.mark.slow
-def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
+def test_resumed_fit_keeps_its_number_of_threads(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     had: list[int] = []
@@ -153,9 +153,7 @@ def test_a_copied_experiment_is_not_measured_again(calls: list[str], tmp_path: P
     assert (again.rows, again.fit_rows) == (found.rows, found.fit_rows)
 
 
-def test_a_missing_packaged_estimator_is_told_of_before_anything_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packaged_estimator_is_reported_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "packaged_folder", lambda: tmp_path / "none")
     with pytest.raises(UserError, match="panda-2c is no packaged estimator: none comes with this installation"):
         reproduce("causal-triplet", preset="compact", out=tmp_path / "out", show=False)
@@ -187,7 +185,7 @@ def _interrupt(*_: object, **__: object) -> None:
         ),
     ],
 )
-def test_another_experiment_s_folder_is_left_alone(
+def test_folder_of_another_experiment_is_not_modified(
     change: dict[str, Any], line: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -203,7 +201,7 @@ def test_another_experiment_s_folder_is_left_alone(
     assert calls == [f"simulate {ONE}"]
 
 
-def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path) -> None:
+def test_folder_with_other_content_is_not_modified(calls: list[str], tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(UserError, match="holds something else"):
         reproduce("demo", preset="compact", out=tmp_path, show=False)
@@ -227,7 +225,7 @@ def test_a_variant_is_a_method_with_another_recipe(
 
 
 @pytest.mark.slow
-def test_shares_of_labels_take_one_pretraining(
+def test_label_fractions_share_one_pretraining(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
@@ -243,7 +241,7 @@ def test_shares_of_labels_take_one_pretraining(
 
 
 @pytest.mark.slow
-def test_from_simulation_to_report_by_one_command(
+def test_reproduce_goes_from_simulation_to_report(
     tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = AE1Config(

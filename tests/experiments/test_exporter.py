@@ -59,7 +59,7 @@ def exported(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.slow
-def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: Path) -> None:
+def test_onnxruntime_output_equals_the_run(exported: Path, run: Path, data: Path) -> None:
     assert sorted(path.name for path in exported.iterdir()) == ["README.md", "config.json", "model.onnx"]
     config, estimator = read_json(exported / "config.json"), Estimator.load(run)
     assert (config["joints"], config["unit"], config["level"]) == (list(tiny.JOINTS), "rad", 0.9)
@@ -86,7 +86,7 @@ def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: P
 
 
 @pytest.mark.slow
-def test_the_usage_on_the_card_runs(
+def test_usage_example_of_the_model_card_runs(
     exported: Path,
     run: Path,
     data: Path,
@@ -118,7 +118,7 @@ def test_the_usage_on_the_card_runs(
         *((method, "torch-export") for method in ("ropes", "jointnet")),
     ],
 )
-def test_every_method_of_joints_exports(method: str, kind: formats.Format, data: Path, tmp_path: Path) -> None:
+def test_every_joint_method_exports(method: str, kind: formats.Format, data: Path, tmp_path: Path) -> None:
     """The networks of cnn and ldr are encoders as that of anchored, which other tests export for torch."""
     fit(data, tmp_path / "run", tiny.short(tiny.recipe_of(method)), 0, method=method, show=False)
     made = export(tmp_path / "run", kind=kind, name="tiny", out=tmp_path / "out", data=data)
@@ -130,7 +130,7 @@ def test_every_method_of_joints_exports(method: str, kind: formats.Format, data:
 
 
 @pytest.mark.slow
-def test_colour_images_that_are_no_squares_are_letterboxed_before(cache_home: Path, tmp_path: Path) -> None:
+def test_non_square_colour_images_are_letterboxed_before_the_network(cache_home: Path, tmp_path: Path) -> None:
     data = tiny_colour.write_data(tmp_path / "data")
     short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
     fit(data, tmp_path / "run", tiny.cnn_recipe(training=short), 0, method="cnn", show=False)
@@ -143,7 +143,7 @@ def test_colour_images_that_are_no_squares_are_letterboxed_before(cache_home: Pa
 
 
 @pytest.mark.slow
-def test_the_registration_of_a_recording_is_in_the_file(cache_home: Path, tmp_path: Path) -> None:
+def test_exported_model_includes_the_registration(cache_home: Path, tmp_path: Path) -> None:
     rng, causal = np.random.default_rng(0), tiny.model()
     states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 40)[:, None]}
     images = {split: film(tiny.draw(angles)) for split, angles in states.items()}
@@ -157,7 +157,7 @@ def test_the_registration_of_a_recording_is_in_the_file(cache_home: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_packaging_again_replaces_an_export_and_nothing_else(
+def test_packaging_again_replaces_only_an_export(
     exported: Path, run: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["package", str(run), "--format", "torch-export", "--name", "tiny", "--out", str(tmp_path)]
@@ -183,7 +183,7 @@ def test_packaging_again_replaces_an_export_and_nothing_else(
         ("--format onnx --name tiny --results r.json", "--results needs --data, the training data set of the run"),
     ],
 )
-def test_what_cannot_be_packaged_is_refused_in_a_line(
+def test_invalid_package_options_are_refused_in_one_line(
     words: str, line: str, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert line in refusal(capsys, "package", str(tiny_run), "--out", str(tmp_path / "out"), *words.split())
@@ -191,7 +191,7 @@ def test_what_cannot_be_packaged_is_refused_in_a_line(
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
-def test_a_missing_extra_is_named(
+def test_missing_extra_is_reported(
     package: str,
     tiny_run: Path,
     tmp_path: Path,
@@ -213,7 +213,7 @@ def test_a_missing_extra_is_named(
 
 
 @pytest.mark.slow
-def test_a_file_that_reads_otherwise_is_not_kept(
+def test_export_that_differs_from_the_run_is_deleted(
     run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other(estimator: Estimator, *, elementary: bool) -> ExportedEstimator:
@@ -230,7 +230,7 @@ def test_a_file_that_reads_otherwise_is_not_kept(
 
 
 @pytest.mark.slow
-def test_killed_halfway_it_leaves_nothing(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_export_leaves_no_files(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(network: object, path: Path, *arguments: object) -> None:
         path.write_bytes(b"half")
         raise Killed
@@ -242,7 +242,7 @@ def test_killed_halfway_it_leaves_nothing(run: Path, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_pretrained_estimator_is_a_folder_unless_a_download_is_allowed(
+def test_from_pretrained_downloads_only_on_request(
     run: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Estimator.from_pretrained(run).run == Estimator.from_pretrained(str(run)).run == Estimator.load(run).run

@@ -22,7 +22,7 @@ SETTING = "panda-1c-independent"
         ("ropes@eq3-noise", (), None),
     ],
 )
-def test_ropes_takes_over_from_a_fit_with_the_same_ratios_before_others(
+def test_ropes_reuses_a_fit_with_the_same_density_ratios_first(
     label: str, done: tuple[str, ...], wanted: str | None, tmp_path: Path
 ) -> None:
     plan = experiment("eq3", "compact")
@@ -34,7 +34,7 @@ def test_ropes_takes_over_from_a_fit_with_the_same_ratios_before_others(
     assert pretrained_run(plan, tmp_path, SETTING, label, 0) is None  # of another seed
 
 
-def test_jointnet_takes_over_from_another_share_of_labels_and_other_methods_from_none(tmp_path: Path) -> None:
+def test_only_jointnet_reuses_pretraining_of_another_label_fraction(tmp_path: Path) -> None:
     plan = experiment("table2", "compact")
     for each in ("jointnet@1-percent", "cnn@1-percent", "anchored"):
         (folder := run_folder(tmp_path, SETTING, each, 0)).mkdir(parents=True)

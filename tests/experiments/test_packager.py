@@ -68,7 +68,7 @@ def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return out
 
 
-def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
+def test_package_contains_only_files_needed_for_prediction(packaged: Path, run: Path) -> None:
     same, made = ("run.json", "trust.safetensors", "student/weights.safetensors"), ("training.json", "MODEL_CARD.md")
     assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "calibration.json", *made)}
     for file in same:
@@ -78,7 +78,7 @@ def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data: Path, tmp_path: Path) -> None:
+def test_run_without_an_uncertainty_model_is_packaged(run: Path, data: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     (copy / "trust.safetensors").unlink()
     made = package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "out")
@@ -86,7 +86,7 @@ def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data:
 
 
 @pytest.mark.slow
-def test_every_command_takes_the_name(
+def test_every_command_accepts_the_packaged_name(
     packaged: Path,
     run: Path,
     data: Path,
@@ -114,7 +114,7 @@ def test_every_command_takes_the_name(
     assert "has no MODEL_CARD.md" in refusal(capsys, "card", str(run))
 
 
-def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
+def test_card_describes_the_estimator_and_its_results(packaged: Path, run: Path) -> None:
     card = (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
     for part in (
         f"# {NAME}\n",
@@ -150,7 +150,7 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
 
 
-def test_the_command_in_the_card_is_this_recipe_s() -> None:
+def test_fit_command_in_the_card_gives_this_recipe() -> None:
     changed = replace(recipe(), training=replace(recipe().training, clip=None, schedule="constant"))
     name, one = "panda-2c-independent", ("a",)
     content = Run(
@@ -185,7 +185,9 @@ def test_the_command_in_the_card_is_this_recipe_s() -> None:
         (0, Origin(source="commanded", seed=0, level=0.9, file="c.json"), "--data data --commanded c.json"),
     ],
 )
-def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Origin | None, words: str) -> None:
+def test_card_shows_the_calibration_command_that_was_used(
+    run: Path, samples: int, origin: Origin | None, words: str
+) -> None:
     made = Calibration(np.ones(2), np.ones(2), samples, origin=origin)
     line = commands(replace(Run.read(run), recipe=encoder_recipe("compact")), {}, made)[-1]
     assert line == f"ropes calibrate run {words}"
@@ -193,7 +195,7 @@ def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Ori
     cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
 
 
-def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
+def test_large_weights_are_stored_as_float16(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
     most = tiny.size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size * 2 // 5
     made = package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=most)
     stored = load_file(made / "student" / "weights.safetensors").values()
@@ -227,7 +229,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
 
 
-def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
+def test_packaging_again_replaces_only_a_packaged_estimator(run: Path, data: Path, tmp_path: Path) -> None:
     pack = partial(package, run, data=data, results=run / "e" / "results.json", out=tmp_path)
     (pack(name=NAME) / "old").touch()
     assert not (pack(name=NAME) / "old").exists()
@@ -240,7 +242,7 @@ def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path
 
 
 @pytest.mark.slow
-def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
+def test_results_of_another_fit_with_the_same_name_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
     """Setting, method and seed agree; recipe and weights do not."""
     other = tmp_path / "other"
     shorter = replace(recipe(), training=replace(recipe().training, epochs=0.5))
@@ -262,7 +264,7 @@ def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Pa
         pack(results=tmp_path / "old" / "results.json")
 
 
-def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
+def test_files_of_another_run_are_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
     good = run / "e" / "results.json"
     with pytest.raises(UserError, match=r"is not calibrated: run `ropes calibrate` first"):
         package(tiny_run, name=NAME, data=data, results=good, out=tmp_path / "x")
@@ -282,7 +284,7 @@ def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path
 
 
 @pytest.mark.slow
-def test_packaged_estimators_are_in_the_wheel(packaged: Path, tmp_path: Path) -> None:
+def test_wheel_contains_the_packaged_estimators(packaged: Path, tmp_path: Path) -> None:
     for file in ("pyproject.toml", "README.md", "LICENSE", "src/ropes/__init__.py"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, tmp_path / file)

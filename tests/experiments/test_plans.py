@@ -37,7 +37,7 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
 
 
-def test_six_joints_before_one_camera_are_a_setting_of_their_own() -> None:
+def test_six_joints_experiment_uses_one_camera() -> None:
     plan = experiment("six-joints", "compact")
     assert list(plan.anchors) == ["panda-1c-six"]
     assert set(plan.recipes) == {"anchored", "ldr", "ropes"}
@@ -46,7 +46,7 @@ def test_six_joints_before_one_camera_are_a_setting_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("preset", "mesh"), [("compact", "simplified"), ("paper", "full")])
-def test_the_paper_s_preset_films_full_meshes(
+def test_paper_preset_renders_full_meshes(
     preset: str, mesh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
@@ -56,7 +56,7 @@ def test_the_paper_s_preset_films_full_meshes(
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) -> None:
+def test_anchored_recipe_is_independent_only_for_independent_settings(setting: str) -> None:
     plan = experiment("table1", "compact", ("anchored", "ldr", "ropes"))
     by_itself = not setting_named(setting).splits["train"].weights
     assert plan.recipe(setting, "anchored") == replace(encoder_recipe("compact"), independent=by_itself)
@@ -72,7 +72,7 @@ def encoders_of(plan: Experiment) -> dict[str, EncoderRecipe]:
 
 
 @pytest.mark.parametrize("preset", ["compact", "paper"])
-def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
+def test_curves_experiment_varies_one_setting_at_a_time(preset: str) -> None:
     plan = experiment("curves", preset)
     (anchors,) = plan.anchors.values()
     recipes = encoders_of(plan)
@@ -93,7 +93,7 @@ def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
+def test_eq3_compares_only_objectives_of_ropes(preset: str) -> None:
     plan = experiment("eq3", preset)
     assert tuple(plan.anchors) == SETTINGS[:3]
     assert [label.removeprefix("ropes@") for label in plan.recipes] == list(OBJECTIVES)
@@ -122,7 +122,7 @@ def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -> None:
+def test_table2_compares_label_free_methods_with_label_fractions(preset: str) -> None:
     plan = experiment("table2", preset)
     shares = ("1", "5", "10", "100")
     assert set(plan.recipes) == {

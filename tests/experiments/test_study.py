@@ -84,7 +84,7 @@ def of_an_arm(tmp_path: Path, tiny_data: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
+def test_every_model_is_fitted_once_in_its_own_process(out: Path) -> None:
     seen: list[int] = []
     gather = collect.collect_results
 
@@ -119,9 +119,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
 
 
 @pytest.mark.slow
-def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
-    of_an_arm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_parallel_fits_resume_to_the_same_weights(of_an_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
     out = of_an_arm
     options: dict[str, Any] = {"methods": ("beta-vae",), "seeds": (0, 1), "processes": 2, "show": False}
@@ -141,9 +139,7 @@ def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
 
 
 @pytest.mark.slow
-def test_fits_with_more_threads_than_are_usual_wait_for_each_other(
-    of_an_arm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fits_with_more_threads_than_cores_run_one_at_a_time(of_an_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine with fewer cores than the one that they were begun on."""
     asked: list[tuple[int, list[int]]] = []
     monkeypatch.setattr(
@@ -155,7 +151,7 @@ def test_fits_with_more_threads_than_are_usual_wait_for_each_other(
     assert asked == [(2, [4] * 2), (1, [4] * 2)]
 
 
-def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
+def test_resumed_fits_keep_their_number_of_threads(tmp_path: Path) -> None:
     write_json(tmp_path / "experiment.json", {"preset": "compact"})
     runs = [run_folder(tmp_path, "finger-cube", "beta-vae", seed) for seed in (0, 1, 2)]
     assert threads_of(tmp_path, runs[:2], 4) == [4, 4]
@@ -165,7 +161,7 @@ def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_model_that_fails_leaves_the_others_and_their_page(
+def test_failed_model_does_not_stop_the_others(
     of_an_arm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
 
@@ -182,7 +178,7 @@ def test_one_model_that_fails_leaves_the_others_and_their_page(
 
 
 @pytest.mark.slow
-def test_where_every_model_fails_there_is_no_page(of_an_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_page_is_written_when_every_model_fails(of_an_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
 
     def with_none_that_ends(*given: Any, **options: Any) -> Experiment:
@@ -195,7 +191,7 @@ def test_where_every_model_fails_there_is_no_page(of_an_arm: Path, monkeypatch: 
     assert not (of_an_arm / "report.html").exists()
 
 
-def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: Path) -> None:
+def test_pictures_show_the_first_finished_seed(tmp_path: Path, tiny_run: Path) -> None:
     plan = experiment("supervision", "compact", ("ldr",))
     (setting,) = plan.anchors
     label = next(iter(plan.recipes))
@@ -212,7 +208,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
 
 
 @pytest.mark.slow
-def test_photographs_are_looked_at_first_and_tested_on(out: Path) -> None:
+def test_photographs_are_checked_first_and_used_for_testing(out: Path) -> None:
     file = out.with_name("photographs.npz")
     factors = np.array([[factor.low for factor in FACTORS]] * 3)
     images = np.zeros((3, 32, 32, 3), np.uint8)
@@ -243,7 +239,7 @@ def test_possible_states_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("preset", "models"), [("compact", 12), ("paper", 1_080)])
-def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
+def test_sweep_matches_the_paper(preset: str, models: int) -> None:
     plan = experiment("disentanglement", preset)
     assert len(plan.recipes) * len(plan.seeds) == models
     recipes = list(plan.recipes.values())
@@ -259,7 +255,7 @@ def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
     ("preset", "method", "steps"),
     [("compact", "ada-gvae", 7_000), ("compact", "ldr", 1_442), ("paper", "ada-gvae", 400_000)],
 )
-def test_supervisions_take_as_many_steps_whatever_the_number_of_anchors(preset: str, method: str, steps: int) -> None:
+def test_number_of_steps_does_not_depend_on_the_number_of_anchors(preset: str, method: str, steps: int) -> None:
     plan = experiment("supervision", preset, (method,))
     found = set()
     for recipe in plan.recipes.values():
@@ -269,7 +265,7 @@ def test_supervisions_take_as_many_steps_whatever_the_number_of_anchors(preset: 
     assert found == {steps}
 
 
-def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Path) -> None:
+def test_other_methods_and_parallel_arm_fits_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="disentanglement is not for method anchored"):
         experiment("disentanglement", "compact", ("anchored",))
     with pytest.raises(UserError, match="table1 is not for method beta-vae"):
@@ -280,7 +276,7 @@ def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Pa
         reproduce("demo", preset="compact", out=tmp_path / "out", processes=2, show=False)
 
 
-def test_recordings_are_known_by_their_content(tmp_path: Path) -> None:
+def test_recordings_are_identified_by_content(tmp_path: Path) -> None:
     first, second = tmp_path / "home-of-somebody" / "real.npz", tmp_path / "elsewhere" / "real.npz"
     for file in (first, second):
         file.parent.mkdir()

@@ -37,7 +37,7 @@ def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(40))
 
 
-def test_a_calibration_is_kept_with_the_run(own_run: Path, images: Images) -> None:
+def test_calibration_is_stored_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7)
     write_calibration(own_run, estimator.run, line)
@@ -48,7 +48,7 @@ def test_a_calibration_is_kept_with_the_run(own_run: Path, images: Images) -> No
     np.testing.assert_allclose(again.angles(images), expected)
 
 
-def test_a_bend_is_kept_with_the_run(own_run: Path, images: Images) -> None:
+def test_bent_calibration_is_stored_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     raw = estimator.coordinates(images)
     low, high = raw.min(axis=0), raw.max(axis=0)
@@ -64,7 +64,7 @@ def test_a_bend_is_kept_with_the_run(own_run: Path, images: Images) -> None:
     assert np.abs(loaded.angles(images) - lines).max() > 0.05
 
 
-def test_a_bend_that_does_not_rise_is_damage(own_run: Path) -> None:
+def test_non_monotonic_bend_is_refused_as_damaged(own_run: Path) -> None:
     knots = np.array([[[0.0, 1.0], [1.0, 0.0]]] * 2)
     write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 0, knots=knots))
     with pytest.raises(
@@ -88,7 +88,7 @@ def test_fewer_than_two_distinct_angles_are_refused(angles: list[list[float]]) -
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-7])
-def test_a_coordinate_that_never_changes_is_refused(spread: float) -> None:
+def test_constant_coordinate_is_refused(spread: float) -> None:
     angles = np.random.default_rng(0).normal(size=(50, 2))
     coordinates = angles.copy()
     coordinates[:, 1] = 3.0 + spread * angles[:, 0]
@@ -99,12 +99,12 @@ def test_a_coordinate_that_never_changes_is_refused(spread: float) -> None:
         fit_calibration(coordinates, angles, ("a", "b"))
 
 
-def test_a_coordinate_of_tiny_values_is_not_taken_for_constant() -> None:
+def test_coordinate_of_tiny_values_is_not_constant() -> None:
     angles = np.random.default_rng(0).normal(size=(50, 1))
     np.testing.assert_allclose(fit_calibration(1e-9 * angles, angles, ("a",)).slope, 1e9)
 
 
-def test_how_it_was_made_and_how_far_off_it_may_be_are_kept(own_run: Path) -> None:
+def test_calibration_stores_its_origin_and_errors(own_run: Path) -> None:
     run = Run.read(own_run)
     made = Calibration(
         np.ones(2),
@@ -119,7 +119,7 @@ def test_how_it_was_made_and_how_far_off_it_may_be_are_kept(own_run: Path) -> No
     assert (again.origin, again.errors) == (made.origin, made.errors)
 
 
-def test_a_calibration_may_say_nothing_of_its_origin_but_not_of_its_weights(own_run: Path) -> None:
+def test_calibration_without_an_origin_still_names_its_weights(own_run: Path) -> None:
     lines = {joint: {"slope": 2.0, "intercept": 1.0} for joint in tiny.JOINTS}
     bound = {"samples": 0, "joints": lines, "weights_sha256": weights_digest(own_run)}
     write_json(own_run / CALIBRATION_FILE, bound)
@@ -132,7 +132,7 @@ def test_a_calibration_may_say_nothing_of_its_origin_but_not_of_its_weights(own_
 
 
 @pytest.mark.slow
-def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
+def test_calibration_of_other_weights_is_refused_until_repeated(
     own_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Run]
 ) -> None:
     calibrate(own_run, data=tiny_data, samples=20)
@@ -148,7 +148,7 @@ def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
 
 
 @pytest.mark.slow
-def test_intervals_in_units_of_other_standard_deviations_are_refused(own_run: Path, tiny_data: Path) -> None:
+def test_intervals_of_another_uncertainty_model_are_refused(own_run: Path, tiny_data: Path) -> None:
     """The same weights with what they know of their errors learnt anew, as a later version may."""
     found = calibrate(own_run, data=tiny_data, samples=20).intervals
     assert found is not None
@@ -163,7 +163,7 @@ def test_intervals_in_units_of_other_standard_deviations_are_refused(own_run: Pa
     assert Estimator.load(own_run).calibration is not None
 
 
-def test_a_run_and_its_calibration_may_be_moved(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_run_and_its_calibration_can_be_moved(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     made = calibrate(own_run, data=tiny_data, samples=20)
     own_run.rename(tmp_path / "elsewhere")
     again = Estimator.load(tmp_path / "elsewhere").calibration
@@ -171,7 +171,7 @@ def test_a_run_and_its_calibration_may_be_moved(own_run: Path, tiny_data: Path, 
     np.testing.assert_array_equal(again.slope, made.slope)
 
 
-def test_left_out_errors_are_those_of_lines_fitted_without_each_sample() -> None:
+def test_leave_one_out_errors_match_refitted_lines() -> None:
     rng = np.random.default_rng(0)
     coordinates, angles = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
     squares = []
@@ -184,7 +184,7 @@ def test_left_out_errors_are_those_of_lines_fitted_without_each_sample() -> None
     assert left_out_errors(coordinates[:2], angles[:2], tiny.JOINTS) is None
 
 
-def test_half_widths_are_those_at_the_median() -> None:
+def test_half_widths_are_taken_at_the_median_deviation() -> None:
     coordinates, deviation = (
         np.array([[0.0, 1.0], [1.0, 2.0], [5.0, 9.0]]),
         np.array([[1.0, 1.0], [2.0, 3.0], [9.0, 8.0]]),
@@ -209,7 +209,7 @@ def test_half_widths_are_those_at_the_median() -> None:
         lambda c: c["errors"]["left_out"].pop("wrist"),
     ],
 )
-def test_a_damaged_calibration_is_named(own_run: Path, damage: Callable[[dict[str, Any]], object]) -> None:
+def test_damaged_calibration_is_reported(own_run: Path, damage: Callable[[dict[str, Any]], object]) -> None:
     made = Calibration(
         np.ones(2),
         np.zeros(2),

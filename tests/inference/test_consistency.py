@@ -47,7 +47,7 @@ def require(
 @pytest.mark.parametrize(
     ("share", "std"), [(share, std) for share in (0.5, 1.0, None) for std in (0.2, 0.4, 0.5) if share or std > 0.2]
 )
-def test_what_is_true_passes_however_noisy_a_joint_is(noise: float, share: float | None, std: float) -> None:
+def test_correct_distributions_pass_at_any_noise_level(noise: float, share: float | None, std: float) -> None:
     """Errors up to .36 rad², of which anchors see half at least, or, with policies wider than .2 rad, nobody any."""
     true = told(0.7, -0.7, std)
     require(true, noise, None if share is None else share * noise, true=true)
@@ -75,12 +75,12 @@ def width(read: str, commanded: str) -> str:
         (told(1.4, 0.0), r"has mean \d+\.\d° \(0\.\d\d rad\) without intervention where 0\.0° \(0\.00 rad\) was"),
     ],
 )
-def test_what_can_be_seen_is_refused(claim: Commanded, line: str) -> None:
+def test_detectable_contradiction_is_refused(claim: Commanded, line: str) -> None:
     with pytest.raises(UserError, match=f"^D: the commanded distributions contradict the images: joint wrist {line}"):
         require(claim, 0.1, 0.1)
 
 
-def test_without_known_errors_only_what_no_usable_joint_shows_is_refused() -> None:
+def test_unknown_errors_allow_all_but_gross_contradictions() -> None:
     require(told(1.4, -1.4), 0.1, None)
     with pytest.raises(UserError, match=r"has 3\d\.\d% of the pairs .* \(or the coordinate is mostly noise: fit"):
         require(TRUE, 2.5, None)
@@ -94,11 +94,11 @@ def test_without_known_errors_only_what_no_usable_joint_shows_is_refused() -> No
         told(1.2, -0.2, usual=0.5),  # everything moved
     ],
 )
-def test_what_cannot_be_seen_passes(claim: Commanded) -> None:
+def test_undetectable_contradiction_passes(claim: Commanded) -> None:
     require(claim, 0.1, 0.1)
 
 
-def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> None:
+def test_swapped_policies_are_detected_with_an_asymmetric_mean() -> None:
     rng = np.random.default_rng(0)
     first, second, usual = (normal(mean).sample(rng, N) for mean in (-0.7, 0.7, 0.3))
     claim = replace(told(-0.7, 0.7), observational_mean=0.3)
@@ -126,5 +126,5 @@ def test_few_poses_of_a_noisy_joint_do_not_contradict_by_chance() -> None:
         require(TRUE, 0.6, None, n=30, seed=seed)
 
 
-def test_an_untold_observational_mean_is_not_tested() -> None:
+def test_unknown_observational_mean_is_not_tested() -> None:
     require(told(1.2, -0.2, usual=None), 0.1, 0.1)

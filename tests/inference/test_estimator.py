@@ -32,14 +32,14 @@ def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(40))
 
 
-def test_a_run_loads_to_the_same_coordinates(estimator: Estimator, tiny_run: Path, images: Images) -> None:
+def test_loaded_run_gives_the_same_coordinates(estimator: Estimator, tiny_run: Path, images: Images) -> None:
     found = estimator.coordinates(images)
     assert found.shape == (40, 2)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(Estimator.load(tiny_run).coordinates(images), found)
 
 
-def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, images: Images) -> None:
+def test_coordinates_do_not_depend_on_the_rest_of_the_batch(estimator: Estimator, images: Images) -> None:
     many = np.concatenate([images] * 8)  # more than one chunk
     alone = np.concatenate([estimator.coordinates(image[None]) for image in images])
     np.testing.assert_allclose(estimator.coordinates(many), np.concatenate([alone] * 8), atol=1e-5)
@@ -47,7 +47,7 @@ def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, 
 
 
 @pytest.mark.slow
-def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit: Callable[..., Run], images: Images) -> None:
+def test_each_joint_uses_its_own_network(tmp_path: Path, refit: Callable[..., Run], images: Images) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     whole = Estimator.load(tmp_path / "run").coordinates(images)
     elbow, wrist = (tmp_path / "run" / "ae2" / joint / "weights.safetensors" for joint in tiny.JOINTS)
@@ -62,7 +62,7 @@ def test_angles_need_a_calibration(estimator: Estimator, images: Images) -> None
         estimator.angles(images)
 
 
-def test_reconstructions_look_like_images(estimator: Estimator, images: Images) -> None:
+def test_reconstructions_have_the_format_of_images(estimator: Estimator, images: Images) -> None:
     reconstructions = estimator.reconstructions(images[:3])
     assert reconstructions is not None
     for pictures in reconstructions:
@@ -72,7 +72,7 @@ def test_reconstructions_look_like_images(estimator: Estimator, images: Images) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [32, 24, 41])
-def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit: Callable[..., Run]) -> None:
+def test_reconstructions_have_the_size_of_the_images(side: int, tmp_path: Path, refit: Callable[..., Run]) -> None:
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
     data = tiny.write_data(tmp_path / "data", images=images, states=None)
     refit(tmp_path / "run", data=data)
@@ -94,7 +94,7 @@ def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, r
         np.zeros((16, 16), np.uint8),
     ],
 )
-def test_other_images_are_refused(estimator: Estimator, wrong: NDArray[Any]) -> None:
+def test_unsupported_images_are_refused(estimator: Estimator, wrong: NDArray[Any]) -> None:
     line = f"images of shape {wrong.shape} and type {wrong.dtype}: this run reads uint8 (n, 2, 16, 16)"
     with pytest.raises(UserError, match=re.escape(line)):
         estimator.coordinates(wrong)
@@ -116,7 +116,7 @@ def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> No
 
 
 @pytest.mark.slow
-def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
+def test_run_restarted_with_another_recipe_is_unfinished_and_uncalibrated(
     own_run: Path, refit: Callable[..., Run]
 ) -> None:
     run = Estimator.load(own_run).run
@@ -129,7 +129,7 @@ def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
     assert Estimator.load(own_run).calibration is None
 
 
-def test_damaged_weights_are_named(own_run: Path) -> None:
+def test_damaged_weights_are_reported(own_run: Path) -> None:
     path = own_run / "ae1" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match=r"weights\.safetensors does not hold this network's weights"):

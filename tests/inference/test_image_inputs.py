@@ -72,7 +72,7 @@ def forms(images: Images, folder: Path) -> dict[str, Any]:
     }
 
 
-def test_all_forms_give_the_same_arrays(images: Images, photos: Path) -> None:
+def test_all_input_forms_give_the_same_arrays(images: Images, photos: Path) -> None:
     for name, given in forms(images, photos).items():
         np.testing.assert_array_equal(as_views(GREY, given), images, err_msg=name)
 
@@ -103,7 +103,7 @@ def test_no_pose_is_an_empty_batch(images: Images) -> None:
         assert np.shape(as_views(GREY, given)) == (0, 2, 16, 16)
 
 
-def test_with_one_camera_its_axis_may_be_left_out(images: Images, photos: Path) -> None:
+def test_camera_axis_is_optional_with_one_camera(images: Images, photos: Path) -> None:
     alone = images[:, :1]
     files = [photos / RIGHT / f"{n}.png" for n in range(3)]
     right = images[:, 0]
@@ -174,7 +174,7 @@ def refused(images: Images) -> list[tuple[Any, str]]:
     ]
 
 
-def test_other_images_are_refused_in_one_line(images: Images) -> None:
+def test_unsupported_images_are_refused_in_one_line(images: Images) -> None:
     estimator = estimators.blobs()
     for given, line in refused(images):
         for call in (estimator.coordinates, estimator.read, estimator.shown):
@@ -183,7 +183,7 @@ def test_other_images_are_refused_in_one_line(images: Images) -> None:
             assert "\n" not in str(found.value)
 
 
-def test_data_sets_are_pointed_to_their_images(tiny_data: Path) -> None:
+def test_data_set_in_place_of_images_is_refused_with_a_hint(tiny_data: Path) -> None:
     estimator = estimators.blobs()
     others: list[Any] = [tiny_data, str(tiny_data), ropes.open_dataset(tiny_data)]
     for given in others:

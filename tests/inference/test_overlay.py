@@ -50,7 +50,7 @@ def test_the_outline_surrounds_the_tool(urdf: Path) -> None:
     assert (beside[:, 512:] < 255).any()
 
 
-def test_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
+def test_camera_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
     run = run_of(setting="panda-2c-independent", cameras=("cam135", "cam45"))
     known, setting = known_cameras(run), setting_named("panda-2c-independent")
     assert set(known) == {"cam45", "cam135"}
@@ -61,7 +61,7 @@ def test_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
     assert known_cameras(run_of()) == {}
 
 
-def test_a_calibration_without_a_place_is_no_damage(tmp_path: Path) -> None:
+def test_calibration_without_extrinsics_is_not_damage(tmp_path: Path) -> None:
     record = cameras.record(ABOVE, 9)
     imported = {"name": "right", **{name: value for name, value in record.items() if name != "extrinsics"}}
     assert known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [imported]})) == {}
@@ -70,12 +70,12 @@ def test_a_calibration_without_a_place_is_no_damage(tmp_path: Path) -> None:
         known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [broken]}))
 
 
-def test_names_of_files() -> None:
+def test_overlay_file_names_follow_the_images() -> None:
     assert file_name({"split": "test-id", "index": 7}) == "test-id-7.png"
     assert file_name({"left": "a/left/3.png", "right": "b/5.png"}) == "3.png"
 
 
-def test_pictures_of_other_images_are_kept(tmp_path: Path) -> None:
+def test_overlays_of_other_images_are_not_overwritten(tmp_path: Path) -> None:
     def write(image: str, level: int) -> None:
         names = {"left": str(tmp_path / image)}
         pictures = dict.fromkeys(("left", "right"), np.full((4, 4, 3), level, np.uint8))
@@ -89,7 +89,7 @@ def test_pictures_of_other_images_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_predict_writes_a_picture_for_each_image(
+def test_predict_writes_an_overlay_per_image(
     own_run: Path, urdf: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ropes.data.export import export_images

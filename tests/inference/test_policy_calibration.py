@@ -36,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.write_data(tmp_path_factory.mktemp("commanded") / "data", anchors=400, tests=0)
 
 
-def test_the_line_gives_each_policy_its_commanded_mean() -> None:
+def test_line_maps_each_policy_to_its_commanded_mean() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.normal(1, 2, (300, 2)), rng.normal(-1, 2, (200, 2))
     means = np.array([[0.7, 2.4], [-0.7, 0.6]])
@@ -45,12 +45,12 @@ def test_the_line_gives_each_policy_its_commanded_mean() -> None:
 
 
 @pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
-def test_policies_that_tell_nothing_apart_are_refused(second: Array) -> None:
+def test_policies_without_a_difference_are_refused(second: Array) -> None:
     with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
         commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
 
 
-def test_angles_come_out_in_radians_without_a_label(data: Path, tmp_path: Path) -> None:
+def test_angles_are_in_radians_without_labels(data: Path, tmp_path: Path) -> None:
     copy_without_labels(data, tmp_path / "stripped")
     found = calibration_from_policies(blobs(), open_dataset(tmp_path / "stripped"))
     dataset = open_dataset(data)
@@ -66,7 +66,7 @@ def flattened(images: Images) -> Array:
     return np.arctan(1.5 * (straight - [-3.5, 8 * 2.25]) / 2)
 
 
-def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
+def test_bend_at_the_ends_is_corrected(data: Path) -> None:
     dataset = open_dataset(data)
     rows = dataset.frames("train").index
     images, angles = dataset.read_images(rows), dataset.states("train")
@@ -80,7 +80,7 @@ def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
     assert (errors < 0.8 * lines).all()
 
 
-def test_few_poses_make_a_line(tmp_path: Path) -> None:
+def test_few_poses_give_a_line_without_bend(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "data", anchors=60, tests=0)
     assert calibration_from_policies(blobs(), open_dataset(few)).knots is None
 
@@ -114,7 +114,7 @@ def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: P
         calibration_from_policies(blobs(), told_otherwise(data, tmp_path / "other", widen))
 
 
-def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
+def test_distributions_in_degrees_are_refused(data: Path, tmp_path: Path) -> None:
     def in_degrees(model: dict[str, Any]) -> None:
         for policies in model["interventions"].values():
             for policy in policies:
@@ -127,7 +127,7 @@ def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("anchors", [1, 2, 3, 5, 29])
-def test_too_few_poses_are_refused_for_what_they_are(anchors: int, tmp_path: Path) -> None:
+def test_too_few_poses_are_refused_with_their_number(anchors: int, tmp_path: Path) -> None:
     few = open_dataset(tiny.write_data(tmp_path / "data", anchors=anchors, tests=0))
     line = f"has {anchors} training images under elbow/1; commanded distributions need 30 or more"
     with pytest.raises(UserError, match=line):
@@ -135,7 +135,7 @@ def test_too_few_poses_are_refused_for_what_they_are(anchors: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("draw", range(4))
-def test_as_few_as_are_needed_do_not_contradict_by_chance(draw: int, tmp_path: Path) -> None:
+def test_minimum_number_of_poses_does_not_contradict_by_chance(draw: int, tmp_path: Path) -> None:
     angles = tiny.model().sample(np.random.default_rng(draw), 30)
     images, states = {"train": tiny.draw(angles)}, {"train": angles}
     data = tiny.write_data(tmp_path / "data", images=images, states=states)
@@ -150,7 +150,7 @@ def entries() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_file_tells_what_the_data_set_does_not(data: Path, tmp_path: Path) -> None:
+def test_file_supplies_distributions_missing_from_the_data_set(data: Path, tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "untold", anchors=400, tests=0, described=False)
     files.write_json(tmp_path / "c.json", entries())
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
@@ -161,7 +161,7 @@ def test_a_file_tells_what_the_data_set_does_not(data: Path, tmp_path: Path) -> 
     np.testing.assert_allclose(np.asarray(found.knots), np.asarray(same.knots))
 
 
-def test_a_file_that_contradicts_is_refused_where_it_tells_the_observational_mean(data: Path, tmp_path: Path) -> None:
+def test_contradicting_file_is_refused_only_with_an_observational_mean(data: Path, tmp_path: Path) -> None:
     content = entries()
     content["wrist"]["observational"] |= {"mean": 0.8}
     files.write_json(tmp_path / "c.json", content)
@@ -179,7 +179,7 @@ def test_a_file_that_contradicts_is_refused_where_it_tells_the_observational_mea
     assert fit_commanded(blobs(), readings, told, "c.json").knots is not None
 
 
-def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path: Path) -> None:
+def test_observational_images_are_optional_without_an_observational_mean(tmp_path: Path) -> None:
     content = {joint: {"policies": entry["policies"]} for joint, entry in entries().items()}
     files.write_json(tmp_path / "c.json", content)
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
@@ -191,7 +191,7 @@ def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
 
 
-def test_errors_known_of_anchors_come_out_in_radians() -> None:
+def test_errors_from_anchors_are_converted_to_radians() -> None:
     """σ of .1 and .2 in half of the poses each, errors of twice σ in the mean square, half a radian a unit."""
     estimator = blobs()
     seen = np.random.default_rng(0).normal(size=(20, 2))
@@ -204,7 +204,7 @@ def test_errors_known_of_anchors_come_out_in_radians() -> None:
     assert commanded.held_out_errors(blobs(), readings, line) is None
 
 
-def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: Path, tmp_path: Path) -> None:
+def test_calibration_records_its_origin_and_errors(own_run: Path, tmp_path: Path) -> None:
     told = {joint: {"policies": entry["policies"]} for joint, entry in entries().items()}
     files.write_json(tmp_path / "c.json", told)
     data = tiny.write_data(tmp_path / "data", anchors=40, tests=0, described=False)
@@ -217,14 +217,14 @@ def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: P
     assert (kept.samples, kept.origin, kept.errors) == (0, made.origin, made.errors)
 
 
-def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
+def test_data_set_without_distributions_is_refused(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
     with pytest.raises(UserError, match="does not describe its policies' distributions; give them in a file"):
         calibration_from_policies(blobs(), open_dataset(untold))
 
 
 @pytest.mark.parametrize("told", ["a sentence", {"joints": ["elbow"]}, {"joints": 3, "interventions": []}])
-def test_what_describes_no_causal_model_is_refused(told: object, tmp_path: Path) -> None:
+def test_description_without_a_causal_model_is_refused(told: object, tmp_path: Path) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=4, tests=0)
     note = files.read_json(data / schema.PROVENANCE)
     note["setting"]["splits"]["train"] = told

@@ -36,7 +36,7 @@ def write(path: Path, told: object) -> Path:
     return path
 
 
-def test_normals_and_uniforms_are_read(tmp_path: Path) -> None:
+def test_normal_and_uniform_distributions_are_read(tmp_path: Path) -> None:
     elbow, wrist = read_commanded(write(tmp_path / "c.json", content()), ("elbow", "wrist"))
     assert elbow.policies[0] == TruncatedNormal(mean=0.7, variance=0.25, low=-1.5, high=1.5)
     assert elbow.observational_mean == TruncatedNormal(mean=0.2, variance=0.25, low=-1.5, high=1.5).moments()[0]
@@ -45,7 +45,7 @@ def test_normals_and_uniforms_are_read(tmp_path: Path) -> None:
     assert wrist.width == pytest.approx(2 / 12**0.5)
 
 
-def test_the_documentation_s_example_is_read(tmp_path: Path) -> None:
+def test_example_of_the_documentation_is_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     (block,) = [part for part in page.split("```") if '"policies"' in part]
     (tmp_path / "c.json").write_text(block, encoding="utf-8")
@@ -54,14 +54,14 @@ def test_the_documentation_s_example_is_read(tmp_path: Path) -> None:
     assert second.means == (0.6, -0.6)
 
 
-def test_the_moments_of_a_uniform_are_those_of_its_quantiles() -> None:
+def test_uniform_moments_match_its_quantiles() -> None:
     drawn = Uniform(low=-1, high=3)
     values = drawn.quantile((np.arange(10_000) + 0.5) / 10_000)
     assert (values.min() >= -1, values.max() <= 3) == (True, True)
     assert drawn.moments() == pytest.approx((values.mean(), values.var()))
 
 
-def test_a_data_set_tells_the_same(tmp_path: Path) -> None:
+def test_data_set_gives_the_same_distributions_as_a_file(tmp_path: Path) -> None:
     dataset = open_dataset(tiny.write_data(tmp_path / "data", anchors=2, tests=0))
     (wrist,) = described_by(dataset, ("wrist",))
     assert wrist.policies == tiny.model().interventions["wrist"]
@@ -95,7 +95,7 @@ def test_a_data_set_tells_the_same(tmp_path: Path) -> None:
         (lambda c: c["wrist"]["policies"][0].update(high=90), ": joint wrist: the policies span 90.9 rad; images"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_joint(change: Change, line: str, tmp_path: Path) -> None:
+def test_error_names_the_joint(change: Change, line: str, tmp_path: Path) -> None:
     told = content()
     change(told)
     path = write(tmp_path / "c.json", told)
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_named_with_its_joint(change: Change, line: str, tmp_pa
         (None, "cannot read"),
     ],
 )
-def test_what_is_no_such_file_is_refused(text: str | None, line: str, tmp_path: Path) -> None:
+def test_invalid_distribution_files_are_refused(text: str | None, line: str, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "c.json").write_text(text, encoding="latin-1")
     with pytest.raises(UserError) as refused:

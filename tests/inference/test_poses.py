@@ -37,7 +37,7 @@ def panda(run: Run) -> Callable[[str], Arm]:
     return of
 
 
-def test_a_planar_arm_by_hand(run: Run, tmp_path: Path) -> None:
+def test_planar_arm_matches_hand_solved_poses(run: Run, tmp_path: Path) -> None:
     arm = chosen_arm(run, planar.write_urdf(tmp_path))
     assert (arm.frame, arm.end_effector) == ("foot", "tool")
     assert arm.keypoints == ("foot", "upper", "lower", "wheel", "tool")
@@ -48,7 +48,7 @@ def test_a_planar_arm_by_hand(run: Run, tmp_path: Path) -> None:
     np.testing.assert_allclose(found[:, :3, :3], turned, atol=1e-12)
 
 
-def test_what_is_printed_is_the_pose(run: Run, tmp_path: Path) -> None:
+def test_printed_entry_equals_the_pose(run: Run, tmp_path: Path) -> None:
     arm = chosen_arm(run, planar.write_urdf(tmp_path))
     for angles, entry in zip(ANGLES, arm.describe(ANGLES, ("tool", "upper")), strict=True):
         assert entry["frame"] == "foot"
@@ -62,14 +62,14 @@ def test_what_is_printed_is_the_pose(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_panda_s_end_effector_and_keypoints(setting: str, panda: Callable[[str], Arm]) -> None:
+def test_panda_end_effector_and_keypoints_are_found(setting: str, panda: Callable[[str], Arm]) -> None:
     arm = panda(setting)
     assert (arm.frame, arm.end_effector) == ("panda_link0", "panda_hand")
     names = ("link0", "link2", "link3", "link4", "link6", "link7", "hand")
     assert arm.keypoints == tuple(f"panda_{name}" for name in names)
 
 
-def test_the_panda_stretched_up_is_as_the_maker_s_drawing_has_it(panda: Callable[[str], Arm]) -> None:
+def test_upright_panda_matches_the_datasheet(panda: Callable[[str], Arm]) -> None:
     arm = panda("panda-2c-independent")
     (entry,) = arm.describe(np.zeros((1, 6)), ("panda_link8", "panda_hand"))
     # Franka's parameters: .333 + .316 + .384 − .107 m up, .088 m ahead, the flange upside down.
@@ -78,7 +78,7 @@ def test_the_panda_stretched_up_is_as_the_maker_s_drawing_has_it(panda: Callable
     np.testing.assert_allclose(hand, np.diag([1, -1, -1]), atol=1e-3)  # wrist at .785, mounted at −π/4
 
 
-def test_joints_that_one_camera_cannot_tell_stay_neutral(panda: Callable[[str], Arm]) -> None:
+def test_joints_unobservable_by_one_camera_stay_neutral(panda: Callable[[str], Arm]) -> None:
     arm, robot = panda("panda-1c-independent"), setting_named("panda-1c-independent").robot
     assert arm.joints == ("panda_joint2", "panda_joint4", "panda_joint6")
     angles = np.random.default_rng(1).uniform(-1, 1, (3, 3))
@@ -100,7 +100,7 @@ def test_a_fork_below_the_joints_does_not_end_the_arm(run: Run, tmp_path: Path) 
     assert arm.end_effector == "wheel"
 
 
-def test_links_are_asked_for_by_name(run: Run, tmp_path: Path) -> None:
+def test_links_are_selected_by_name(run: Run, tmp_path: Path) -> None:
     arm = chosen_arm(run, planar.write_urdf(tmp_path))
     assert arm.links(()) == ("tool",)
     assert arm.links(("upper", "tool", "upper")) == ("upper", "tool")
@@ -111,7 +111,7 @@ def test_links_are_asked_for_by_name(run: Run, tmp_path: Path) -> None:
         arm.links(("tool", "x"))
 
 
-def test_which_robot_it_is(run: Run, tmp_path: Path) -> None:
+def test_robot_is_taken_from_the_run_or_the_data_set(run: Run, tmp_path: Path) -> None:
     robot = Robot(urdf=str(planar.write_urdf(tmp_path)), joints=planar.JOINTS, neutral={"spin": 0.5})
     recorded = {"setting": {"robot": {"urdf": robot.urdf, "joints": list(robot.joints), "neutral": {"spin": 0.5}}}}
     assert robot_of(run) is None
@@ -123,7 +123,7 @@ def test_which_robot_it_is(run: Run, tmp_path: Path) -> None:
     assert arm_of(run, robot).neutral == {"spin": 0.5}
 
 
-def test_the_arm_of_a_data_set(run: Run, tmp_path: Path) -> None:
+def test_arm_is_taken_from_the_data_set(run: Run, tmp_path: Path) -> None:
     urdf = planar.write_urdf(tmp_path)
     data = planar.name_robot(tiny.write_data(tmp_path / "data", anchors=1, tests=0), urdf, spin=0.5)
     arm = chosen_arm(run, dataset=open_dataset(data))
@@ -138,7 +138,7 @@ def test_the_arm_of_a_data_set(run: Run, tmp_path: Path) -> None:
         chosen_arm(run, dataset=open_dataset(data))
 
 
-def test_an_arm_that_cannot_be_had_is_refused(run: Run, tmp_path: Path) -> None:
+def test_unavailable_arm_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no robot is known for setting 'tiny': give its --urdf FILE"):
         chosen_arm(run)
     with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):

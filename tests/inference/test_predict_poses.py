@@ -27,7 +27,7 @@ def urdf(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_pose_is_that_of_the_angles_beside_it(calibrated: Path, urdf: Path, tiny_data: Path) -> None:
+def test_predicted_pose_matches_the_printed_angles(calibrated: Path, urdf: Path, tiny_data: Path) -> None:
     lines = [json.loads(line) for line in predict_lines(calibrated, tiny_data, poses=(), urdf=urdf)]
     plain = [json.loads(line) for line in predict_lines(calibrated, tiny_data)]
     assert [{key: line[key] for key in line if key not in ("frame", "poses")} for line in lines] == plain
@@ -38,7 +38,7 @@ def test_the_pose_is_that_of_the_angles_beside_it(calibrated: Path, urdf: Path, 
 
 
 @pytest.mark.slow
-def test_the_command_prints_named_links(
+def test_predict_prints_the_requested_links(
     calibrated: Path, urdf: Path, tiny_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["predict", str(calibrated), "--images", str(tiny_data), "--urdf", str(urdf), "--poses"]
@@ -50,7 +50,7 @@ def test_the_command_prints_named_links(
     assert "no URDF file at" in refusal(capsys, *words[:-2], "gone.urdf", "--poses")
 
 
-def test_without_the_arm_or_radians_there_are_no_poses(calibrated: Path, urdf: Path, tiny_data: Path) -> None:
+def test_poses_require_an_arm_and_radians(calibrated: Path, urdf: Path, tiny_data: Path) -> None:
     with pytest.raises(UserError, match="no robot is known for setting 'tiny': give its --urdf FILE"):
         next(predict_lines(calibrated, tiny_data, poses=()))
     (calibrated / "calibration.json").unlink()

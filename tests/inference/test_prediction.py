@@ -42,7 +42,7 @@ def values(line: str) -> list[float]:
     return [json.loads(line)["joints"][joint] for joint in tiny.JOINTS]
 
 
-def test_one_pose_by_camera_in_any_order(tiny_run: Path, folder: Path, images: Images) -> None:
+def test_cameras_of_one_pose_may_be_given_in_any_order(tiny_run: Path, folder: Path, images: Images) -> None:
     expected = Estimator.load(tiny_run).coordinates(images[:1])[0]
     given = files_of(folder)
     for order in (given, dict(reversed(given.items()))):
@@ -52,7 +52,7 @@ def test_one_pose_by_camera_in_any_order(tiny_run: Path, folder: Path, images: I
         np.testing.assert_allclose(values(line), expected, atol=1e-5)
 
 
-def test_a_folder_of_folders(tiny_run: Path, folder: Path, images: Images) -> None:
+def test_folder_with_a_folder_per_camera_is_read(tiny_run: Path, folder: Path, images: Images) -> None:
     lines = list(predict_lines(tiny_run, folder))
     np.testing.assert_allclose(
         [values(line) for line in lines], Estimator.load(tiny_run).coordinates(images), atol=1e-5
@@ -72,7 +72,7 @@ def one_camera(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Pa
     return root / "run"
 
 
-def test_with_one_camera_the_images_may_lie_in_the_folder_itself(one_camera: Path, folder: Path) -> None:
+def test_single_camera_images_may_lie_in_the_folder_itself(one_camera: Path, folder: Path) -> None:
     lines = list(predict_lines(one_camera, folder / "right"))
     assert len(lines) == 4
     assert [values(line) for line in predict_lines(one_camera, folder)] == [values(line) for line in lines]
@@ -87,7 +87,7 @@ def test_a_data_set_is_read_split_by_split(tiny_run: Path, tmp_path: Path) -> No
     ]
 
 
-def test_radians_once_calibrated_on_a_data_set(own_run: Path, tiny_data: Path, folder: Path) -> None:
+def test_calibrated_run_predicts_radians(own_run: Path, tiny_data: Path, folder: Path) -> None:
     line = calibrate(own_run, data=tiny_data, samples=20)
     assert line.samples == 20
     found = list(predict_lines(own_run, folder))
@@ -96,7 +96,7 @@ def test_radians_once_calibrated_on_a_data_set(own_run: Path, tiny_data: Path, f
     np.testing.assert_allclose([values(line) for line in found], raw * line.slope + line.intercept, atol=1e-5)
 
 
-def test_the_draw_depends_on_its_seed_alone(own_run: Path, tiny_data: Path) -> None:
+def test_calibration_draw_depends_only_on_its_seed(own_run: Path, tiny_data: Path) -> None:
     slopes = [calibrate(own_run, data=tiny_data, samples=10, seed=seed).slope for seed in (0, 0, 1)]
     np.testing.assert_array_equal(slopes[0], slopes[1])
     assert (slopes[0] != slopes[2]).all()
@@ -107,7 +107,7 @@ def labels(path: Path, rows: list[str], header: str = "left,wrist,right,elbow") 
     return path
 
 
-def test_labels_from_a_table_beside_its_images(own_run: Path, folder: Path, images: Images) -> None:
+def test_labels_are_read_from_a_table_beside_the_images(own_run: Path, folder: Path, images: Images) -> None:
     rows = [f"left/{k}.png,{k},right/{k}.png,{-2 * k}" for k in range(4)]
     line = calibrate(own_run, labels=labels(folder / "labels.csv", rows))
     coordinates = Estimator.load(own_run).coordinates(images)
@@ -134,9 +134,7 @@ GOOD = "left/0.png,1,right/0.png,2"
         ([GOOD], "left,wrist,right,elbow", "two distinct angles of each joint; elbow has one"),
     ],
 )
-def test_labels_that_do_not_serve_are_named(
-    own_run: Path, folder: Path, rows: list[str], header: str, line: str
-) -> None:
+def test_invalid_labels_are_reported(own_run: Path, folder: Path, rows: list[str], header: str, line: str) -> None:
     before = tiny.tree(own_run)
     with pytest.raises(UserError, match=line):
         calibrate(own_run, labels=labels(folder / "labels.csv", rows, header))
@@ -144,14 +142,14 @@ def test_labels_that_do_not_serve_are_named(
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00left", None])
-def test_a_table_that_cannot_be_read_is_named(own_run: Path, tmp_path: Path, content: bytes | None) -> None:
+def test_unreadable_label_table_is_reported(own_run: Path, tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(UserError, match=r"labels\.csv"):
         calibrate(own_run, labels=tmp_path / "labels.csv")
 
 
-def test_a_data_set_that_cannot_calibrate_is_refused(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_data_set_unsuitable_for_calibration_is_refused(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     # 4 of the 16 anchors were held out, with 5 poses each.
     with pytest.raises(UserError, match="has 20 training poses that the run has not learnt from, fewer than the 21"):
         calibrate(own_run, data=tiny_data, samples=21)
@@ -198,7 +196,7 @@ def spoil(folder: Path, what: str) -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["files", "folder"])
-def test_an_image_of_another_size_or_type_is_named(
+def test_image_of_another_size_or_type_is_reported(
     tiny_run: Path, folder: Path, what: str, line: str, way: str
 ) -> None:
     spoil(folder, what)
@@ -216,7 +214,7 @@ def test_cameras_are_checked_by_name(tiny_run: Path, folder: Path) -> None:
         list(predict_lines(tiny_run, files_of(folder, "9.png")))
 
 
-def test_folders_that_do_not_serve_are_named(tiny_run: Path, one_camera: Path, folder: Path, tmp_path: Path) -> None:
+def test_invalid_image_folders_are_reported(tiny_run: Path, one_camera: Path, folder: Path, tmp_path: Path) -> None:
     (folder / "left" / "3.png").unlink()
     with pytest.raises(UserError, match=r"left/3\.png is missing; another camera has an image of that name"):
         list(predict_lines(tiny_run, folder))
@@ -245,7 +243,7 @@ def test_a_run_with_one_camera_takes_one_file(
 
 
 @pytest.mark.slow
-def test_cameras_in_another_order_give_the_same_figures(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+def test_camera_order_does_not_change_the_results(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     dataset, rng = open_dataset(tiny_data), np.random.default_rng(1)
     states = {"train": tiny.model().sample(rng, 16), "test-id": tiny.model().sample_observational(rng, 1500)[:, None]}
     images = {split: tiny.draw(angles) for split, angles in states.items()}

@@ -41,7 +41,7 @@ def run(anchored_run: Path) -> Path:
     return anchored_run
 
 
-def test_it_reads_both_joints_without_a_label(run: Path, data: Path) -> None:
+def test_anchored_learns_both_joints_without_labels(run: Path, data: Path) -> None:
     dataset = open_dataset(data)
     estimator = Estimator.load(run)
     assert estimator.run.method == "anchored"
@@ -52,7 +52,7 @@ def test_it_reads_both_joints_without_a_label(run: Path, data: Path) -> None:
     assert estimator.reconstructions(dataset.read_images(rows[:2])) is None
 
 
-def test_the_story_names_floors_and_contrasts(run: Path) -> None:
+def test_training_summary_contains_floors_and_contrasts(run: Path) -> None:
     summary = read_json(run / TRAINING_FILE)
     assert summary["method"] == "anchored"
     assert summary["stages"]["encoder"]["held_out"][-1] < summary["stages"]["encoder"]["held_out"][0]
@@ -62,7 +62,7 @@ def test_the_story_names_floors_and_contrasts(run: Path) -> None:
     assert set(summary["coordinate_contrast"]) == set(tiny.JOINTS)
 
 
-def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: Path, tmp_path: Path) -> None:
+def test_evaluation_names_the_method_and_has_no_reconstruction(run: Path, data: Path, tmp_path: Path) -> None:
     results = evaluate(run, data, tmp_path / "e", occlusions=(0,), show=False)
     assert {row.method for row in results.rows} == {"anchored"}
     assert {row.labels for row in results.rows} == {0}
@@ -72,7 +72,7 @@ def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: 
 
 
 @pytest.mark.parametrize("method", ["ldr", "anchored"])
-def test_without_angles_the_weights_are_the_same(
+def test_weights_are_the_same_without_angles(
     method: str, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = tiny.encoder_recipe(
@@ -92,7 +92,7 @@ def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int) -> None:
     anchored.fit(data, out, recipe, show=False)
 
 
-def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
+def test_killed_fit_resumes_to_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
     chosen = tiny.encoder_recipe(
         training=Optimisation(epochs=4, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.3
     )
@@ -101,7 +101,7 @@ def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tmp_path: Path) 
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 
 
-def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path, tmp_path: Path) -> None:
+def test_last_weights_are_kept_while_the_anchor_weight_is_small(data: Path, tmp_path: Path) -> None:
     chosen = tiny.encoder_recipe(
         training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.9
     )
@@ -111,14 +111,14 @@ def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path
 
 
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
-def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float) -> None:
+def test_anchor_weight_ramps_up_after_the_warm_up(step: int, weight: float) -> None:
     stage = stage_of(anchor_weight=1.0, anchor_warmup_fraction=0.1)
     assert stage.penalty_ramp(step) == pytest.approx(weight)
     stage.descendants = torch.tensor([[False, True], [False, False]])
     torch.testing.assert_close(stage.partialling_weights(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
 
 
-def test_a_coordinate_weighs_less_the_more_it_follows() -> None:
+def test_joint_weight_decreases_with_its_response_to_other_joints() -> None:
     stage = stage_of()
     torch.testing.assert_close(stage.joint_weights(), torch.tensor([1.0, 1.0]))
     stage.effects = torch.tensor([[0.0, 0.4], [0.0, 0.0]])
@@ -127,7 +127,7 @@ def test_a_coordinate_weighs_less_the_more_it_follows() -> None:
     torch.testing.assert_close(stage.joint_weights(), torch.tensor([1 / 1.02, 1 / 2.125]))
 
 
-def test_the_warm_up_is_counted_in_poses_and_never_takes_the_better_part() -> None:
+def test_warm_up_is_counted_in_poses_and_capped() -> None:
     batch = tiny.encoder_recipe().training.batch
     assert stage_of(anchor_warmup_poses=10 * batch).warm_up == 10
     assert stage_of(anchor_warmup_poses=1000 * batch).warm_up == 35
@@ -148,7 +148,7 @@ def stage_of(**changes: Any) -> AnchoredStage:
     )
 
 
-def test_only_the_last_anchors_are_remembered_and_stored() -> None:
+def test_only_recent_anchors_are_buffered_and_stored() -> None:
     stage, first, second = stage_of(), torch.rand(2_048, 5, 2), torch.rand(4, 5, 2)
     stage.store_recent(torch.arange(2_048), first)
     stage.store_recent(torch.tensor([2_048, 6, 2_049, 6]), second)
@@ -167,7 +167,7 @@ def test_only_the_last_anchors_are_remembered_and_stored() -> None:
 
 
 @pytest.mark.parametrize("independent", [False, True])
-def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descendants_are_estimated_from_training_anchors(independent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Held-out loss is that of every response excused, whatever follows what, and however much it weighs."""
     stage, asked = stage_of(independent=independent), []
 
@@ -193,9 +193,7 @@ def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkey
     assert weight == pytest.approx([1.0, 1.0 if independent else 1 / 3])
 
 
-def test_a_run_that_memorises_ends_with_its_best_weights(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overfitting_run_keeps_its_best_weights(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Held-out loss is made to rise from record to record."""
     seen: list[dict[str, torch.Tensor]] = []
     rises: list[float] = []
@@ -245,16 +243,14 @@ def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> 
         ),
     ],
 )
-def test_anchors_without_one_pose_under_each_regime_are_named(
-    data: Path, anchor: list[int], regime: list[int], message: str
-) -> None:
+def test_incomplete_anchors_are_reported(data: Path, anchor: list[int], regime: list[int], message: str) -> None:
     dataset = open_dataset(data)
     assert dataset.regimes[2:] == (Regime("elbow", 2), Regime("wrist", 1), Regime("wrist", 2))
     with pytest.raises(UserError, match=message):
         by_anchor(dataset, Frames(np.arange(len(anchor)), np.array(anchor), np.array(regime)))
 
 
-def test_incomplete_anchors_are_refused_before_any_image_is_decoded(
+def test_incomplete_anchors_are_refused_before_decoding_images(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = open_dataset(data)
@@ -268,7 +264,7 @@ def test_incomplete_anchors_are_refused_before_any_image_is_decoded(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
+def test_killed_run_with_erased_squares_resumes_to_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
     short = Optimisation(epochs=4, batch=20, learning_rate=1e-2)
     chosen = tiny.encoder_recipe(training=short, anchor_warmup_fraction=0.1, random_erasing=0.5, anchors=12)
     anchored.fit(tiny_data, tmp_path / "whole", chosen, show=False)

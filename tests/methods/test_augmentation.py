@@ -10,7 +10,7 @@ def squares(share: float, poses: int = 400, side: int = 40) -> torch.Tensor:
     return erase(torch.zeros(poses, 3, side, side, dtype=torch.uint8), share) == 255
 
 
-def test_each_view_hides_one_square_of_its_own() -> None:
+def test_each_view_gets_its_own_erased_square() -> None:
     hidden = squares(1.0).flatten(0, 1)
     rows, columns = hidden.any(2), hidden.any(1)
     sides = rows.sum(1)
@@ -23,13 +23,13 @@ def test_each_view_hides_one_square_of_its_own() -> None:
     assert len({tuple(row) for row in rows.int().tolist()}) > 100
 
 
-def test_only_a_share_of_the_images_is_touched() -> None:
+def test_only_a_share_of_the_images_is_erased() -> None:
     touched = squares(0.25).flatten(2).any(2)
     assert abs(float(touched.float().mean()) - 0.25) < 0.04
     assert (touched.float().mean(0) > 0.15).all()
 
 
-def test_images_stay_as_they_are() -> None:
+def test_erase_does_not_modify_its_input() -> None:
     images = torch.randint(0, 200, (5, 2, 20, 20), dtype=torch.uint8)
     before = images.clone()
     assert erase(images, 0.0) is images
@@ -38,7 +38,7 @@ def test_images_stay_as_they_are() -> None:
     assert torch.equal(found[found != 255], images[found != 255])
 
 
-def test_without_squares_no_random_number_is_taken() -> None:
+def test_erase_draws_no_random_number_without_squares() -> None:
     torch.manual_seed(0)
     erase(torch.zeros(3, 1, 8, 8, dtype=torch.uint8), 0.0)
     taken = torch.rand(1)
@@ -46,7 +46,7 @@ def test_without_squares_no_random_number_is_taken() -> None:
     assert torch.equal(taken, torch.rand(1))
 
 
-def test_crops_lie_where_they_were_drawn_in_bf16_too() -> None:
+def test_crops_are_placed_exactly_under_bf16() -> None:
     """Places would be rounded by half a pixel of 224; see `torch.autocast` of `affine_grid`."""
     images = torch.arange(64.0).expand(8, 3, 64, 64)
     found = []

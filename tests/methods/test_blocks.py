@@ -9,7 +9,7 @@ from ropes.methods.training.augmentation import random_crops
 
 
 @pytest.mark.parametrize("side", [4, 8, 14])
-def test_contexts_and_targets_have_nothing_in_common(side: int) -> None:
+def test_contexts_and_targets_are_disjoint(side: int) -> None:
     for seed in range(20):
         seen, hidden = draw_blocks(np.random.default_rng(seed), 6, side)
         assert hidden.shape[:2] == (6, TARGETS)
@@ -20,7 +20,7 @@ def test_contexts_and_targets_have_nothing_in_common(side: int) -> None:
         assert max(int(seen.max()), int(hidden.max())) < side**2
 
 
-def test_blocks_are_rectangles_of_the_paper_s_shares() -> None:
+def test_blocks_are_rectangles_of_the_paper_scales() -> None:
     shares = []
     for seed in range(50):
         _, hidden = draw_blocks(np.random.default_rng(seed), 3, 14)
@@ -39,7 +39,7 @@ def test_the_same_generator_draws_the_same_blocks() -> None:
     assert first[1].shape != other[1].shape or not torch.equal(first[1], other[1])
 
 
-def test_crops_keep_what_they_are_told_to() -> None:
+def test_crops_cover_the_requested_share() -> None:
     """The slope of a ramp says how much of a side is shown; at .9 no ratio may make a crop longer than the image."""
     torch.manual_seed(0)
     along = torch.arange(128.0).expand(200, 1, 128, 128)
@@ -50,7 +50,7 @@ def test_crops_keep_what_they_are_told_to() -> None:
     assert float((width * height).max()) < 1.01
 
 
-def test_crops_show_a_part_at_full_size() -> None:
+def test_crops_are_resized_to_full_size() -> None:
     torch.manual_seed(0)
     ramp = torch.arange(32.0).expand(64, 1, 32, 32) / 32
     cropped = random_crops(ramp, 0.3)

@@ -14,7 +14,7 @@ from ropes.simulation.corruption import Hiding, occlude
 
 
 @pytest.mark.parametrize("kind", get_args(Hiding))
-def test_occluders_in_colour_cover_all_channels_of_a_square(kind: Hiding) -> None:
+def test_colour_occluders_cover_all_channels_of_a_square(kind: Hiding) -> None:
     images = np.full((3, 2, 16, 20, 3), 100, np.uint8)
     changed = (occlude(images, 6, np.random.default_rng(0), kind) != images).any(-1)
     for sample, view in np.ndindex(3, 2):
@@ -23,7 +23,7 @@ def test_occluders_in_colour_cover_all_channels_of_a_square(kind: Hiding) -> Non
         assert 0 < np.ptp(columns) < 6
 
 
-def test_augmentation_in_colour_changes_all_channels_of_a_view_alike() -> None:
+def test_colour_augmentation_changes_all_channels_equally() -> None:
     torch.manual_seed(0)
     images = torch.zeros(40, 6, 16, 16, dtype=torch.uint8)
     erased = erase(images, 0.5, 3).unflatten(1, (2, 3))
@@ -37,13 +37,13 @@ def test_augmentation_in_colour_changes_all_channels_of_a_view_alike() -> None:
     assert not torch.equal(foreign[:, :, 0], foreign[:, :, 1])
 
 
-def test_the_map_of_changes_is_the_mean_over_channels() -> None:
+def test_change_map_is_the_mean_over_channels() -> None:
     rng = np.random.default_rng(0)
     grey = torch.from_numpy(rng.integers(0, 256, (2, 5, 2, 8, 8), dtype=np.uint8))
     torch.testing.assert_close(change_map(grey.repeat_interleave(3, 2), 1, 4, 3), change_map(grey, 1, 4))
 
 
-def test_boxes_of_foreign_objects_lie_in_the_camera_s_own_image() -> None:
+def test_foreign_object_boxes_use_pixels_of_their_own_camera() -> None:
     parts = np.zeros((2, 4, 4), dtype=bool)
     parts[0, 0, 0] = True  # in the bar above the image
     parts[0, 1, 2] = True

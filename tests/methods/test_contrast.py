@@ -33,7 +33,7 @@ def all_of(poses: torch.Tensor) -> torch.Tensor:
     return torch.ones(poses.shape[:2], dtype=torch.bool)
 
 
-def test_equal_logits_cost_the_entropy_of_the_shares() -> None:
+def test_equal_logits_cost_the_entropy_of_the_regime_shares() -> None:
     shares = torch.tensor([0.5, 0.25, 0.25])
     regime = torch.tensor([0, 0, 1, 2])
     assert float(regime_loss(torch.zeros(4, 3), regime, shares.log())) == pytest.approx(1.5 * math.log(2))
@@ -45,19 +45,19 @@ def test_interventions_are_matched_to_joints_by_name() -> None:
         targets([Regime("elbow", 1), Regime()], tiny.JOINTS)
 
 
-def test_shifts_are_the_total_effects_of_the_equations() -> None:
+def test_mean_shifts_equal_the_total_effects_of_the_model() -> None:
     drawn, target = angles("panda-2c-causal")
     found = mean_differences(drawn, target)
     torch.testing.assert_close(found / found.diagonal()[:, None], effects("panda-2c-causal"), atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
-def test_the_true_angles_do_not_vary_within_an_anchor(setting: str) -> None:
+def test_true_angles_have_no_variance_within_an_anchor(setting: str) -> None:
     drawn, target = angles(setting)
     assert float(within_anchor_variance(drawn, target, true_descendants(setting).double(), all_of(drawn)).max()) < 1e-12
 
 
-def test_noise_is_counted_as_its_share_of_the_variance() -> None:
+def test_noise_loss_is_the_noise_share_of_the_variance() -> None:
     drawn, target = angles("panda-2c-independent", anchors=4000)
     noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
     scale = drawn[:, 0].std(0)
@@ -65,7 +65,7 @@ def test_noise_is_counted_as_its_share_of_the_variance() -> None:
     assert float(measured) == pytest.approx(0.25 / 1.25, rel=0.02)
 
 
-def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters() -> None:
+def test_anchor_loss_is_invariant_to_scale_sign_and_shift() -> None:
     drawn, target = angles("panda-2c-causal")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     other = noisy * torch.tensor([2.0, -1, 3, 0.1, 1, -7]) + 5
@@ -73,12 +73,12 @@ def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters() -> None:
     torch.testing.assert_close(before, after)
 
 
-def test_an_effect_that_is_denied_costs() -> None:
+def test_unexcused_effect_raises_the_loss() -> None:
     drawn, target = angles("panda-2c-causal")
     assert float(within(drawn, target, NOTHING)) > 0.01
 
 
-def test_no_coordinate_gains_by_shrinking() -> None:
+def test_loss_gradient_does_not_shrink_coordinates() -> None:
     drawn, target = angles("panda-2c-independent")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     noisy.requires_grad_()
@@ -90,19 +90,19 @@ def test_no_coordinate_gains_by_shrinking() -> None:
     assert float((along / across).abs().max()) < 1e-4
 
 
-def test_each_policy_is_told_by_its_own_coordinate_alone() -> None:
+def test_policy_loss_uses_only_the_coordinate_of_the_intervened_joint() -> None:
     coordinates = torch.tensor([[7.0, 7.0], [2.0, -9.0], [2.0, 9.0], [-9.0, -1.0], [9.0, 3.0]])
     found = policy_loss(coordinates, torch.tensor([0, 1, 2, 3, 4]), torch.zeros(5))
     softplus = [math.log1p(math.exp(x)) for x in (-2, 2, 1, 3)]
     assert float(found) == pytest.approx(2 * sum(softplus) / 4)
 
 
-def test_without_an_intervention_there_is_no_policy_to_tell() -> None:
+def test_policy_loss_is_zero_without_interventions() -> None:
     assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long), torch.zeros(5))) == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, -2.0])
-def test_nothing_is_asked_of_the_response_of_what_follows(share: float) -> None:
+def test_responses_of_descendants_are_excused(share: float) -> None:
     drawn, target = angles("panda-2c-independent")
     drawn[..., 5] += share * drawn[..., 2]
     follows = NOTHING.index_put((torch.tensor(2), torch.tensor(5)), torch.tensor(True))
@@ -110,7 +110,7 @@ def test_nothing_is_asked_of_the_response_of_what_follows(share: float) -> None:
     assert (float(within(drawn, target, NOTHING)) > 1e-3) == (share != 0)
 
 
-def test_a_response_that_is_excused_in_part_costs_a_little() -> None:
+def test_partly_excused_response_has_a_small_loss() -> None:
     drawn, target = angles("panda-2c-independent")
     drawn[..., 5] += 0.1 * drawn[..., 2]
     little, all_of_it = (within(drawn, target, torch.full((6, 6), share)) for share in (0.9, 0.0))
@@ -118,7 +118,7 @@ def test_a_response_that_is_excused_in_part_costs_a_little() -> None:
 
 
 @pytest.mark.parametrize("excused", [0.0, 1.0])
-def test_autocast_rounds_nothing(excused: float) -> None:
+def test_partialling_out_is_exact_under_autocast(excused: float) -> None:
     drawn, target = angles("panda-2c-causal")
     share = torch.full((6, 6), excused)
     plain = partial_out_ancestors(drawn.float(), target, share)[0]
@@ -126,7 +126,7 @@ def test_autocast_rounds_nothing(excused: float) -> None:
         assert torch.equal(partial_out_ancestors(drawn.float(), target, share)[0], plain)
 
 
-def test_no_coordinate_gains_by_responding_more() -> None:
+def test_stronger_response_does_not_lower_the_loss() -> None:
     """The variance that noise is a share of must not grow with the response."""
     drawn, target = angles("panda-2c-independent", anchors=1000)
     noisy = drawn + 0.1 * torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
@@ -137,7 +137,7 @@ def test_no_coordinate_gains_by_responding_more() -> None:
     assert float(within(moved, target, follows)) >= float(before)
 
 
-def test_no_coordinate_gains_by_growing_where_its_own_policies_lead() -> None:
+def test_scale_under_own_policies_does_not_lower_the_loss() -> None:
     """Otherwise it lies flat everywhere else: what it varies by there would be a small share of so large a variance."""
     drawn, target = angles("panda-2c-causal")
     grown = drawn.clone()
@@ -153,18 +153,18 @@ def scenes() -> torch.Tensor:
     return images
 
 
-def test_interventions_are_told_by_how_many_grey_levels_they_change() -> None:
+def test_image_change_is_measured_in_grey_levels() -> None:
     every = all_of(scenes())
     torch.testing.assert_close(image_changes(scenes(), every), torch.tensor([6.0, 1.0]) * 255 / 16)
     torch.testing.assert_close(image_changes(scenes()[:, [0, 3, 4, 1, 2]], every), torch.tensor([1.0, 6.0]) * 255 / 16)
 
 
-def test_what_changed_is_shared_out_over_the_grid() -> None:
+def test_change_map_distributes_change_over_the_grid() -> None:
     assert change_map(scenes(), 3, 2).tolist() == [[[[0, 0, 0, 1]]] * 3]
     torch.testing.assert_close(change_map(scenes(), 1, 2)[0, 0, 0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
 
 
-def test_looking_where_the_images_change_costs_nothing() -> None:
+def test_attention_loss_is_zero_where_the_images_change() -> None:
     gaze = torch.full((1, 5, 1, 2, 2), -50.0)
     gaze[..., 1, 1] = 50
     every = all_of(scenes())
@@ -173,7 +173,7 @@ def test_looking_where_the_images_change_costs_nothing() -> None:
     assert float(attention_loss(gaze, scenes(), 0, every)) > 50
 
 
-def test_unequal_numbers_do_not_shift_a_coordinate() -> None:
+def test_class_imbalance_does_not_shift_a_coordinate() -> None:
     coordinates = torch.zeros(10, 1, requires_grad=True)
     regime = torch.tensor([1] * 9 + [2])
     shares = torch.tensor([1.0, 0.9, 0.1])
@@ -182,19 +182,19 @@ def test_unequal_numbers_do_not_shift_a_coordinate() -> None:
     assert float(coordinates.grad.sum()) == pytest.approx(0, abs=1e-6)
 
 
-def test_a_single_joint_is_left_alone_by_nothing() -> None:
+def test_single_joint_has_no_anchor_loss() -> None:
     drawn = torch.randn(20, 3, 1, generator=torch.Generator().manual_seed(0))
     assert float(within(drawn, torch.tensor([0, 0]), torch.zeros(1, 1, dtype=torch.bool))) == 0
 
 
-def test_one_anchor_says_how_it_varies() -> None:
+def test_single_anchor_gives_a_finite_loss() -> None:
     drawn, target = angles("panda-2c-independent", anchors=1)
     assert torch.isfinite(within_anchor_variance(drawn, target, NOTHING, all_of(drawn))).all()
     one = drawn[..., :1][:, :3]
     assert float(within_anchor_variance(one, target[:2], torch.zeros(1, 1), all_of(one))) == 0
 
 
-def test_poses_with_passers_by_count_nowhere() -> None:
+def test_poses_with_passers_by_are_excluded_from_the_loss() -> None:
     drawn, target = angles("panda-2c-independent", anchors=300)
     trusted = torch.rand(drawn.shape[:2], generator=torch.Generator().manual_seed(0)) < 0.7
     disturbed = torch.where(trusted[..., None], drawn, drawn + 5)
@@ -202,7 +202,7 @@ def test_poses_with_passers_by_count_nowhere() -> None:
     assert float(within(disturbed, target, NOTHING)) > 0.1
 
 
-def test_a_passer_by_draws_neither_the_gaze_nor_the_order_of_the_joints() -> None:
+def test_passers_by_affect_neither_attention_nor_joint_order() -> None:
     anchors = scenes().repeat(2, 1, 1, 1, 1)
     anchors[1, 3, 0, 0:2, 0:2] = 128  # while joint 1 moves, somebody passes at the upper left
     trusted = all_of(anchors)

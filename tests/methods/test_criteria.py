@@ -32,18 +32,18 @@ def test_the_true_coordinate_reaches_the_bayes_floor() -> None:
     assert pytest.approx(FLOOR, abs=0.005) == BEST
 
 
-def test_noise_stays_at_one_bit() -> None:
+def test_noise_has_a_contrast_of_one_bit() -> None:
     noise = np.random.default_rng(1).normal(size=len(LABELS))
     assert coordinate_contrast(noise, LABELS) == pytest.approx(math.log(2), abs=0.001)
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0])
-def test_whatever_is_mixed_in_raises_it(share: float) -> None:
+def test_mixing_in_another_variable_raises_the_contrast(share: float) -> None:
     other = np.random.default_rng(2).normal(size=len(LABELS))
     assert coordinate_contrast(ANGLES + share * other, LABELS) > FLOOR + 0.02
 
 
-def test_it_falls_as_the_other_joint_leaves() -> None:
+def test_contrast_falls_with_less_mixing() -> None:
     other = np.random.default_rng(2).normal(size=len(LABELS))
     found = [coordinate_contrast(ANGLES + share * other, LABELS) for share in (1.0, 0.5, 0.2, 0.0)]
     assert found == sorted(found, reverse=True)
@@ -54,17 +54,17 @@ scale = st.floats(1e-3, 1e3)
 
 @pytest.mark.slow
 @given(scale, st.sampled_from([-1.0, 1.0]), st.floats(-100, 100))
-def test_sign_scale_and_origin_do_not_matter(factor: float, sign: float, origin: float) -> None:
+def test_contrast_is_invariant_to_sign_scale_and_origin(factor: float, sign: float, origin: float) -> None:
     few = slice(None, None, 97)
     expected = coordinate_contrast(ANGLES[few], LABELS[few])
     assert coordinate_contrast(sign * factor * ANGLES[few] + origin, LABELS[few]) == pytest.approx(expected, abs=1e-5)
 
 
-def test_which_policy_is_called_the_first_does_not_matter() -> None:
+def test_contrast_is_symmetric_in_the_policies() -> None:
     assert coordinate_contrast(ANGLES, 1 - LABELS) == pytest.approx(BEST, abs=1e-6)
 
 
-def test_a_constant_coordinate_tells_nothing() -> None:
+def test_constant_coordinate_has_a_contrast_of_one_bit() -> None:
     assert coordinate_contrast(np.full(10, 3.0), np.repeat([1.0, 0.0], 5)) == pytest.approx(math.log(2))
 
 
@@ -82,7 +82,7 @@ def codes_of(anchors: int = 400) -> Codes:
     return Codes(values, np.tile(np.arange(5), anchors), MODEL.regimes)
 
 
-def test_a_contrast_takes_the_poses_of_one_joint_s_two_policies() -> None:
+def test_contrast_uses_poses_of_both_policies_of_a_joint() -> None:
     codes = codes_of()
     values, labels = codes.contrast("wrist").tensors
     assert len(values) == 800
@@ -90,13 +90,13 @@ def test_a_contrast_takes_the_poses_of_one_joint_s_two_policies() -> None:
     assert torch.equal(values[labels == 1], codes.values[codes.regime == MODEL.regimes.index(Regime("wrist", 1))])
 
 
-def test_the_others_are_the_poses_under_neither_policy() -> None:
+def test_others_returns_the_poses_under_neither_policy() -> None:
     codes = codes_of(20)
     own = {MODEL.regimes.index(Regime("wrist", policy)) for policy in (1, 2)}
     assert torch.equal(codes.others("wrist"), codes.values[[k not in own for k in codes.regime]])
 
 
-def test_every_coordinate_is_held_against_its_own_joint() -> None:
+def test_coordinates_are_compared_with_their_own_joint() -> None:
     right = held_out_contrasts(Reader(), codes_of(), {"elbow": 0, "wrist": 1})
     wrong = held_out_contrasts(Reader(), codes_of(), {"elbow": 1, "wrist": 0})
     assert list(right) == ["elbow", "wrist"]
@@ -104,7 +104,7 @@ def test_every_coordinate_is_held_against_its_own_joint() -> None:
     assert min(wrong.values()) > 0.65
 
 
-def test_a_policy_without_poses_is_named() -> None:
+def test_policy_without_poses_is_reported() -> None:
     codes = codes_of(3)
     with pytest.raises(UserError, match="no image under elbow/2: this method needs both policies on every joint"):
         Codes(codes.values, np.where(codes.regime == 2, 0, codes.regime), MODEL.regimes).contrast("elbow")
@@ -112,7 +112,7 @@ def test_a_policy_without_poses_is_named() -> None:
         codes.contrast("knee")
 
 
-def test_codes_are_standardised_with_the_training_codes_alone() -> None:
+def test_codes_are_standardised_with_training_statistics() -> None:
     train, held = torch.randn(30, 2, 8, 8) * 3 + 1, torch.randn(10, 2, 8, 8) * 9
     scale, (one, two) = standardise(train, held)
     torch.testing.assert_close(one.mean((0, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
@@ -120,6 +120,6 @@ def test_codes_are_standardised_with_the_training_codes_alone() -> None:
     assert two.std() > 2
 
 
-def test_codes_that_never_change_are_refused() -> None:
+def test_constant_codes_are_refused() -> None:
     with pytest.raises(UserError, match="AE1 has collapsed; fit with another --seed"):
         standardise(torch.ones(4, 1, 8, 8))

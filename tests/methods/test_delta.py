@@ -44,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", methods_of("actions"))
-def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Path) -> None:
+def test_every_delta_method_learns_the_actions(method: str, data: Path, tmp_path: Path) -> None:
     run = fit(data, tmp_path / "run", recipe(method), 1, method=method, show=False)
     assert Run.read(tmp_path / "run") == run
     assert recipe_from_dict(read_json(tmp_path / "run" / "run.json")["recipe"], type(run.recipe)) == run.recipe
@@ -63,7 +63,7 @@ def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Pat
         assert stored["test-comp_patches"].shape[0] == 6
 
 
-def test_the_same_seed_gives_the_same_weights_and_a_second_call_does_nothing(data: Path, tmp_path: Path) -> None:
+def test_fit_is_deterministic_and_skips_a_finished_run(data: Path, tmp_path: Path) -> None:
     short = recipe("cde-patch", training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
     for name in ("one", "two"):
         fit(data, tmp_path / name, short, 3, method="cde-patch", show=False)
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_weights_and_a_second_call_does_nothing(dat
 
 
 @pytest.mark.parametrize(("method", "step"), [("cde-global", 1), ("cde-patch", 5), ("icm", 4)])
-def test_killed_and_resumed_it_ends_with_the_same_weights(method: str, step: int, data: Path, tmp_path: Path) -> None:
+def test_killed_fit_resumes_to_the_same_weights(method: str, step: int, data: Path, tmp_path: Path) -> None:
     short = recipe(method, training=Optimisation(epochs=2, batch=16, learning_rate=1e-3))
     refit = partial(fit, data, recipe=short, seed=3, method=method, show=False)
     refit(tmp_path / "whole")
@@ -88,7 +88,7 @@ def test_killed_and_resumed_it_ends_with_the_same_weights(method: str, step: int
     assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
 
 
-def test_training_sees_parts_of_the_images_and_records_the_whole(data: Path, tmp_path: Path) -> None:
+def test_training_crops_images_and_evaluation_uses_whole_images(data: Path, tmp_path: Path) -> None:
     seen: dict[bool, list[Tensor]] = {True: [], False: []}
     forward = DeltaNetwork.forward
 
@@ -110,14 +110,14 @@ def test_training_sees_parts_of_the_images_and_records_the_whole(data: Path, tmp
     assert levels(0.5) == [False, True]
 
 
-def test_pairs_are_held_out_where_there_is_no_validation(tmp_path: Path, cache_home: Path) -> None:
+def test_pairs_are_held_out_without_a_validation_split(tmp_path: Path, cache_home: Path) -> None:
     own = write_pairs(tmp_path / "data", {TRAIN: 40})
     short = recipe("cde-global", val_fraction=0.25, training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
     fit(own, tmp_path / "run", short, 0, method="cde-global", show=False)
     assert read_json(tmp_path / "run" / "training.json")["planned_steps"] == round(30 / 16)
 
 
-def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_data: Path) -> None:
+def test_unsuitable_training_data_is_reported(data: Path, tmp_path: Path, finger_data: Path) -> None:
     def refused(of: Path, word: str, **changes: object) -> None:
         with pytest.raises(UserError, match=word):
             fit(of, tmp_path / "run", recipe("cde-global", **changes), 0, method="cde-global", show=False)
@@ -134,7 +134,7 @@ def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_
     )
 
 
-def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path: Path) -> None:
+def test_incompatible_pose_encoders_are_reported(data: Path, tmp_path: Path) -> None:
     def refused(word: str, checkpoint: str | Path = "panda-2c", side: int = 128, of: Any = None) -> None:
         config = DeltaConfig(backbone="pose", checkpoint=str(checkpoint), image_size=side)
         with pytest.raises(UserError, match=word):
@@ -160,7 +160,7 @@ def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path
     refused("run of sms, which has no pose encoder", tmp_path / "run")
 
 
-def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
+def test_evaluation_refuses_other_images_and_inapplicable_options(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     grey = tmp_path / "grey"
@@ -182,7 +182,7 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
     assert len(open_dataset(bare).actions) == 4
 
 
-def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:
+def test_recipes_match_the_paper() -> None:
     for method in ("cde-global", "cde-patch"):
         for preset in ("compact", "paper"):
             found = recipe_of(method, preset)
@@ -195,7 +195,7 @@ def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:
 
 
 @pytest.mark.parametrize(("method", "term"), [("cde-patch", "blocks"), ("sms", "independence")])
-def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str, data: Path, tmp_path: Path) -> None:
+def test_inapplicable_loss_terms_are_refused(method: str, term: str, data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f"leave --{term} at 0"):
         fit(data, tmp_path / "run", recipe(method, **{term: 0.5}), 0, method=method, show=False)
     assert not (tmp_path / "run").exists()
@@ -205,12 +205,12 @@ def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str,
     ("change", "word"),
     [({"contrast": -1.0}, "contrast"), ({"temperature": 0.0}, "temperature"), ({"crop": 0.0}, "crop")],
 )
-def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
+def test_loss_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
     with pytest.raises(UserError, match=word):
         recipe("cde-global", **change)
 
 
-def test_a_run_knows_its_checkpoint_by_content_and_not_by_place(data: Path, tmp_path: Path) -> None:
+def test_run_identifies_its_checkpoint_by_content(data: Path, tmp_path: Path) -> None:
     from transformers import ViTConfig, ViTModel
 
     def save(folder: Path, seed: int) -> Path:

@@ -28,27 +28,27 @@ def images(count: int = 4, seed: int = 0) -> Tensor:
     return as_levels(torch.randint(0, 256, (count, 1, 16, 16, 3), dtype=torch.uint8, generator=generator))
 
 
-def test_contrast_by_hand() -> None:
+def test_contrastive_loss_matches_hand_calculation() -> None:
     deltas = torch.tensor([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, 0.1]])
     # Of each: one positive at cosine 1, two negatives at 0: −log(e^2 / (e^2 + 2)), with temperature ½.
     wanted = math.log((math.exp(2) + 2) / math.exp(2))
     assert float(contrastive_loss(0.5)(deltas, torch.tensor([0, 0, 1, 1]))) == pytest.approx(wanted, rel=1e-5)
 
 
-def test_contrast_over_a_batch_may_be_a_sum() -> None:
+def test_contrastive_loss_can_be_summed_over_the_batch() -> None:
     deltas, verbs = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 0, 1, 1, 2, 2])
     mean, whole = (contrastive_loss(0.1, summed=summed)(deltas, verbs) for summed in (False, True))
     torch.testing.assert_close(whole, 6 * mean)
 
 
-def test_lengths_of_deltas_do_not_enter_the_contrast() -> None:
+def test_contrastive_loss_ignores_the_length_of_deltas() -> None:
     deltas, verbs = torch.randn(8, 5), torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     stretched = deltas * torch.rand(8, 1).add(0.1)
     loss = contrastive_loss(0.1)
     assert float(loss(deltas, verbs)) == pytest.approx(float(loss(stretched, verbs)), rel=1e-4)
 
 
-def test_change_outside_of_an_action_s_block_counts() -> None:
+def test_change_outside_the_block_of_an_action_is_penalised() -> None:
     before = torch.zeros(2, 4)
     after = torch.tensor([[1.0, 1.0, 0.0, 2.0], [3.0, 0.0, 5.0, 5.0]])
     nothing = torch.zeros(2, 1, 4), torch.zeros(2, 1)
@@ -61,7 +61,7 @@ def test_antonyms_share_a_block() -> None:
     assert blocks_of(("close", "open", "slice"), opposites).tolist() == [0, 0, 1]
 
 
-def test_both_images_of_a_pair_show_the_same_part_mirrored_or_not() -> None:
+def test_both_images_of_a_pair_get_the_same_crop_and_flip() -> None:
     torch.manual_seed(0)
     ramp = torch.arange(16.0).expand(40, 1, 16, 16)
     before, after = random_views(ramp, ramp + 100, 0.25)
@@ -72,7 +72,7 @@ def test_both_images_of_a_pair_show_the_same_part_mirrored_or_not() -> None:
     assert random_views(ramp, ramp, 1.0) == (ramp, ramp)
 
 
-def test_a_reversed_gradient_has_the_other_sign() -> None:
+def test_reversed_gradient_changes_its_sign() -> None:
     values = torch.tensor([2.0], requires_grad=True)
     found = reversed_gradient(values, 0.5)
     (3 * found).sum().backward()
@@ -82,7 +82,7 @@ def test_a_reversed_gradient_has_the_other_sign() -> None:
 
 
 @pytest.mark.parametrize("patchwise", [False, True])
-def test_deltas_change_their_sign_with_the_order_of_the_images(patchwise: bool) -> None:
+def test_delta_changes_sign_with_the_image_order(patchwise: bool) -> None:
     torch.manual_seed(0)
     network = DeltaNetwork(TINY, 3, 5, patchwise=patchwise).eval()
     before, after = images(seed=1), images(seed=2)
@@ -96,7 +96,7 @@ def test_deltas_change_their_sign_with_the_order_of_the_images(patchwise: bool) 
     torch.testing.assert_close(same, torch.zeros_like(same), atol=1e-7, rtol=0)
 
 
-def test_the_patches_that_change_most_are_asked() -> None:
+def test_patches_with_the_largest_change_are_selected() -> None:
     torch.manual_seed(0)
     network = DeltaNetwork(replace(TINY, depth=1), 3, 5, patchwise=True).eval()
     found = network(images(seed=1), images(seed=2))
@@ -107,7 +107,7 @@ def test_the_patches_that_change_most_are_asked() -> None:
     assert torch.equal(whole.patches[:, :3], found.patches)
 
 
-def test_patches_may_be_chosen_by_their_features_and_classified_by_their_mean() -> None:
+def test_patches_can_be_selected_by_features_and_classified_by_mean() -> None:
     torch.manual_seed(0)
     network = DeltaNetwork(replace(TINY, change="features"), 3, 5, patchwise=True).eval()
     before, after = images(seed=1), images(seed=2)
@@ -134,7 +134,7 @@ def test_pairs_are_classified_by_both_backbones(backbone: Literal["vit", "resnet
     assert network.critic(found.deltas[:, 0]).shape == (4, 4)
 
 
-def test_a_backbone_is_read_from_a_checkpoint(tmp_path: Path) -> None:
+def test_vit_backbone_is_loaded_from_a_checkpoint(tmp_path: Path) -> None:
     from transformers import ViTConfig, ViTModel
 
     shape = ViTConfig(
@@ -156,7 +156,7 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path: Path) -> None:
     again.load_state_dict(network.state_dict())  # without the checkpoint
 
 
-def test_a_resnet_is_read_from_a_checkpoint(tmp_path: Path) -> None:
+def test_resnet_backbone_is_loaded_from_a_checkpoint(tmp_path: Path) -> None:
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
     body = ResNetModel(ResNetConfig(embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic"))
@@ -180,7 +180,7 @@ def test_a_resnet_is_read_from_a_checkpoint(tmp_path: Path) -> None:
         PairNetwork(replace(config, checkpoint=str(tmp_path / "vit")), 3, 5)
 
 
-def test_registers_are_no_patches(tmp_path: Path) -> None:
+def test_register_tokens_are_not_patches(tmp_path: Path) -> None:
     from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
     shape = Dinov2WithRegistersConfig(
@@ -193,7 +193,7 @@ def test_registers_are_no_patches(tmp_path: Path) -> None:
     assert network(images(), images(seed=1)).patches.shape == (4, 16)
 
 
-def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
+def test_pose_encoder_keeps_its_weights_as_a_backbone() -> None:
     shape = EncoderConfig(
         image_size=16,
         stem=2,
@@ -222,9 +222,7 @@ def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("patchwise", [False, True])
-def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths(
-    patchwise: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deltas_keep_full_precision_under_bf16(patchwise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     network = DeltaNetwork(TINY, 3, 5, patchwise=patchwise).eval()
     first = torch.ones(4, 16, 8)
     features = torch.cat([first, first + 1e-4 * torch.arange(8)])
@@ -240,7 +238,7 @@ def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths
 
 
 @pytest.mark.parametrize(("stem", "patch"), [(True, 4), (True, 8), (False, 4), (False, 16)])
-def test_a_transformer_has_as_many_patches_with_convolutions_before_it(stem: bool, patch: int) -> None:
+def test_convolutional_stem_keeps_the_number_of_patches(stem: bool, patch: int) -> None:
     network = DeltaNetwork(replace(TINY, patch=patch, stem=stem, patches=99), 3, 5, patchwise=True).eval()
     found = network(images(seed=1), images(seed=2))
     assert network.backbone.grid == 16 // patch
@@ -248,7 +246,7 @@ def test_a_transformer_has_as_many_patches_with_convolutions_before_it(stem: boo
     assert stem == any(isinstance(module, torch.nn.BatchNorm2d) for module in network.modules())
 
 
-def test_a_resnet_has_no_patches() -> None:
+def test_patchwise_resnet_is_refused() -> None:
     with pytest.raises(UserError, match="backbone resnet has no patches"):
         DeltaNetwork(replace(TINY, backbone="resnet"), 3, 5, patchwise=True)
 
@@ -263,6 +261,6 @@ def test_a_resnet_has_no_patches() -> None:
         ({"backbone": "pose"}, "give --delta.checkpoint RUN"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(change: dict[str, Any], word: str) -> None:
+def test_incompatible_shapes_are_refused(change: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):
         replace(TINY, **change)

@@ -26,7 +26,7 @@ def noisy(coordinates: torch.Tensor, share: float, seed: int = 0) -> torch.Tenso
     return coordinates + share * coordinates.flatten(0, 1).std(0) * noise
 
 
-def test_joints_that_follow_are_found_and_no_others() -> None:
+def test_descendants_are_found_without_false_ones() -> None:
     """All but joint 6 that follows joint 5, which hardly varies under the policies on joint 6."""
     drawn, target = angles("panda-2c-causal", anchors=2048)
     read = noisy(drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]), 0.1)
@@ -34,14 +34,14 @@ def test_joints_that_follow_are_found_and_no_others() -> None:
     assert torch.nonzero(missed).tolist() == [[4, 5]]
 
 
-def test_independent_joints_follow_none() -> None:
+def test_independent_joints_have_no_descendants() -> None:
     drawn, target = angles("panda-2c-independent", anchors=2048)
     assert not descendants(noisy(drawn, 0.1), target).any()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.25), (0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.5, 0.16)])
-def test_coordinates_that_hold_some_of_each_other_follow_neither_way(first: float, second: float) -> None:
+def test_mutually_mixed_coordinates_are_not_descendants(first: float, second: float) -> None:
     drawn, target = angles("panda-2c-independent", anchors=2000)
     mixed = drawn.clone()
     mixed[..., 4] += first * drawn[..., 2]
@@ -49,14 +49,14 @@ def test_coordinates_that_hold_some_of_each_other_follow_neither_way(first: floa
     assert not descendants(noisy(mixed, 0.1), target).any()
 
 
-def test_a_coordinate_that_copies_another_joint_does_not_follow_it() -> None:
+def test_copy_of_another_joint_is_not_a_descendant() -> None:
     drawn, target = angles("panda-2c-independent", anchors=2000)
     drawn[..., 4] = 0.1 * drawn[..., 4] / drawn[..., 4].std() + drawn[..., 2] / drawn[..., 2].std()
     assert not descendants(noisy(drawn, 0.05), target).any()
 
 
 @pytest.mark.slow
-def test_few_anchors_show_nothing_by_chance() -> None:
+def test_few_anchors_add_few_false_descendants() -> None:
     found = 0
     for seed in range(20):
         drawn, target = angles("panda-2c-independent", anchors=50)
@@ -65,7 +65,7 @@ def test_few_anchors_show_nothing_by_chance() -> None:
 
 
 @pytest.mark.parametrize("causes", [True, False])
-def test_an_effect_is_told_from_a_coordinate_that_holds_another_joint(causes: bool) -> None:
+def test_effect_is_distinguished_from_a_mixture(causes: bool) -> None:
     """Coordinate 1 answers alike to interventions on joint 0: as its effect, or since it holds a half of it."""
     rng, target = np.random.default_rng(0), torch.arange(3).repeat_interleave(2)
     anchors = 1500
@@ -85,7 +85,7 @@ def test_an_effect_is_told_from_a_coordinate_that_holds_another_joint(causes: bo
 
 
 @pytest.mark.parametrize("anchors", [0, 1, 60])
-def test_coordinates_of_nothing_follow_nothing(anchors: int) -> None:
+def test_pure_noise_has_no_descendants(anchors: int) -> None:
     noise = torch.from_numpy(np.random.default_rng(0).normal(size=(anchors, 7, 3)))
     assert not descendants(noise, torch.arange(3).repeat_interleave(2)).any()
 
@@ -98,7 +98,7 @@ def descendant_mask(
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_joints_that_follow_are_estimated(setting: str, noise: float) -> None:
+def test_descendant_mask_matches_the_model(setting: str, noise: float) -> None:
     drawn, target = angles(setting)
     generator = torch.Generator().manual_seed(0)
     spread = noise * drawn.flatten(0, 1).std(0) * torch.tensor([1, -5, 1, 1, 0.2, 1])
@@ -109,7 +109,7 @@ def test_joints_that_follow_are_estimated(setting: str, noise: float) -> None:
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
-def test_sizes_of_responses_are_those_of_the_equations(setting: str) -> None:
+def test_response_sizes_match_the_model_equations(setting: str) -> None:
     drawn, target = angles(setting, anchors=2000)
     own = mean_differences(drawn, target).diagonal()
     true = (effects(setting) * own[:, None] / own).abs()
@@ -117,7 +117,7 @@ def test_sizes_of_responses_are_those_of_the_equations(setting: str) -> None:
     torch.testing.assert_close(found, true, atol=0.06, rtol=0.0)
 
 
-def test_mixing_is_no_response() -> None:
+def test_mixture_is_not_a_response() -> None:
     drawn, target = angles("panda-2c-independent", anchors=1000)
     drawn[..., 5] += 0.25 * drawn[..., 4]
     differences = mean_differences(drawn, target)
@@ -127,7 +127,7 @@ def test_mixing_is_no_response() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.3, 0.12), (0.5, 0.16)])
-def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first: float, second: float) -> None:
+def test_two_mutually_mixed_coordinates_are_not_descendants(first: float, second: float) -> None:
     drawn, target = angles("panda-2c-independent", anchors=2000)
     mixed = drawn.clone()
     mixed[..., 4] += first * drawn[..., 2]
@@ -135,7 +135,7 @@ def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first: 
     assert not descendant_mask(mixed, target, CHANGE).any()
 
 
-def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies() -> None:
+def test_lost_response_is_excused_only_within_its_uncertainty() -> None:
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 5] -= effects("panda-2c-causal")[4, 5] * drawn[..., 4]
     assert not descendant_mask(drawn, target, CHANGE)[4, 5]
@@ -143,7 +143,7 @@ def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies(
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
-def test_many_anchors_leave_little_doubt(setting: str) -> None:
+def test_many_anchors_find_all_descendants(setting: str) -> None:
     drawn, target = angles(setting, anchors=2048)
     noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
     found = descendant_mask(drawn + 0.2 * drawn[:, 0].std(0) * noise, target, CHANGE, n_sigma=2.0)
@@ -152,7 +152,7 @@ def test_many_anchors_leave_little_doubt(setting: str) -> None:
 
 
 @pytest.mark.slow
-def test_errors_of_shares_are_those_of_repeated_samples() -> None:
+def test_standard_errors_match_repeated_samples() -> None:
     model = setting_named("panda-2c-independent").splits["train"]
     target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
     drawn = [torch.from_numpy(model.sample(rng, 400)) for _ in range(30)]
@@ -172,13 +172,13 @@ def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
     return drawn, torch.tensor([0, 0, 1, 1])
 
 
-def test_a_response_that_would_change_the_images_more_is_none() -> None:
+def test_response_larger_than_the_image_change_is_not_excused() -> None:
     drawn, target = beyond(0.5)
     assert descendant_mask(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
     assert not descendant_mask(drawn, target, torch.tensor([2.0, 0.9])).any()
 
 
-def test_doubt_denies_no_response_that_is_certain() -> None:
+def test_uncertainty_never_removes_a_certain_response() -> None:
     drawn, target = beyond(0.5)
     found = descendant_mask(drawn, target, torch.tensor([2.0, 1.1]), n_sigma=2.0)
     assert found.tolist() == [
@@ -188,20 +188,20 @@ def test_doubt_denies_no_response_that_is_certain() -> None:
 
 
 @pytest.mark.parametrize(("share", "follows"), [(0.9, True), (3.0, False)])
-def test_doubt_goes_no_further_than_images_change(share: float, follows: bool) -> None:
+def test_uncertainty_margin_is_bounded_by_the_image_change(share: float, follows: bool) -> None:
     drawn, target = beyond(0.0)
     drawn[:, 1:3, 1] += share * drawn[:, 1:3, 0]
     assert bool(descendant_mask(drawn, target, torch.tensor([1.1, 1.0]), n_sigma=2.0)[0, 1]) == follows
 
 
-def test_of_two_joints_only_one_follows_the_other() -> None:
+def test_only_one_of_two_joints_is_a_descendant_of_the_other() -> None:
     drawn, target = beyond(0.5)
     drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
     assert descendant_mask(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.slow
-def test_few_anchors_show_no_descendants_by_chance() -> None:
+def test_few_anchors_add_few_descendants_by_chance() -> None:
     found = 0
     for seed in range(10):
         drawn, target = angles("panda-2c-independent", anchors=25)
@@ -210,7 +210,7 @@ def test_few_anchors_show_no_descendants_by_chance() -> None:
     assert found <= 5  # of 300 pairs
 
 
-def test_a_coordinate_that_lacks_what_follows_is_found_to_follow() -> None:
+def test_coordinate_that_lost_its_response_is_found_as_descendant() -> None:
     """An encoder that was taught the noise of joint 5's equation instead of its angle."""
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
@@ -220,7 +220,7 @@ def test_a_coordinate_that_lacks_what_follows_is_found_to_follow() -> None:
     assert not (found & ~true_descendants("panda-2c-causal")).any()
 
 
-def test_echoes_of_a_joint_are_not_taken_out_of_it() -> None:
+def test_descendants_are_not_regressed_out_of_their_ancestor() -> None:
     """A noisy coordinate is predicted better with the help of its descendants, which would then seem to move it."""
     drawn, target = angles("panda-2c-causal", anchors=1000)
     generator = torch.Generator().manual_seed(0)

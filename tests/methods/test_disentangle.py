@@ -50,7 +50,7 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     return slopes, taken
 
 
-def test_along_directions_the_same_rows_are_met_by_fewer_numbers() -> None:
+def test_directional_derivatives_keep_rows_with_fewer_numbers() -> None:
     given = {"joint_ae2": True, "sparsity_rows": 0}
     _, plain = batches("joint", **given)
     _, along = batches("joint", basis="codes", directions=7, **given)
@@ -70,7 +70,9 @@ def test_along_directions_the_same_rows_are_met_by_fewer_numbers() -> None:
         ("wrist", {"joint_ae2": False}, [[1]] * 4),
     ],
 )
-def test_each_score_difference_meets_its_own_joint(name: str, changes: dict[str, Any], rows: list[list[int]]) -> None:
+def test_each_score_difference_is_matched_to_its_own_joint(
+    name: str, changes: dict[str, Any], rows: list[list[int]]
+) -> None:
     slopes, taken = batches(name, **changes)
     own = [tiny.JOINTS.index(name)] if name in tiny.JOINTS else [0, 1]
     for (codes, scores, targets, logits), joints in zip(taken, rows, strict=True):

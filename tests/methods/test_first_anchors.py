@@ -21,7 +21,7 @@ SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
 
 
 @pytest.mark.slow
-def test_only_the_first_anchors_are_learnt_from(cache_home: Path, tmp_path: Path) -> None:
+def test_fit_uses_only_the_first_anchors(cache_home: Path, tmp_path: Path) -> None:
     def spoil(states: dict[str, NDArray[np.float64]]) -> None:
         states["train"][50:] += 1.0
 

@@ -56,7 +56,7 @@ def test_another_seed_gives_other_weights(tiny_run: Path, tmp_path: Path, refit:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step"), [(AE1Stage, 1), (AE1Stage, 4), (LDRStage, 4), (AE2Stage, 4), (AE2Stage, 6)])
-def test_killed_in_a_stage_and_resumed_it_ends_with_the_same_weights(
+def test_fit_killed_in_a_stage_resumes_to_the_same_weights(
     kind: type[Stage], step: int, tiny_run: Path, tmp_path: Path, refit: Refit
 ) -> None:
     with killed(kind, step):
@@ -79,7 +79,7 @@ def training_summary(run: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_killed_between_the_last_step_and_the_weights(
+def test_fit_killed_between_last_step_and_weights_resumes(
     tiny_run: Path, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(self: Stage) -> None:
@@ -96,7 +96,7 @@ def test_killed_between_the_last_step_and_the_weights(
 
 
 @pytest.mark.slow
-def test_killed_while_a_checkpoint_is_written(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+def test_fit_killed_while_writing_a_checkpoint_resumes(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     run = tmp_path / "run"
     with killed(AE1Stage, 3):
         refit(run)
@@ -110,7 +110,7 @@ def test_killed_while_a_checkpoint_is_written(tiny_run: Path, tmp_path: Path, re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_the_step_under_way(number: int, tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+def test_signal_saves_the_current_step(number: int, tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     def send(stage: Stage) -> None:
         if isinstance(stage, LDRStage) and stage.global_step == 3:
             signal.raise_signal(number)
@@ -137,7 +137,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_without_a_label_in_the_data_the_weights_are_the_same(
+def test_weights_are_the_same_without_labels_in_the_data(
     tiny_run: Path, tiny_data: Path, own_cache: Path, tmp_path: Path, refit: Refit
 ) -> None:
     copy_without_labels(tiny_data, tmp_path / "stripped")
@@ -163,7 +163,7 @@ def test_the_training_batch_has_no_field_for_angles() -> None:
     assert [field.name for field in dataclasses.fields(ImageBatch)] == ["images", "regime", "anchor"]
 
 
-def test_a_finished_run_trains_nothing_again(own_run: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_run_is_not_trained_again(own_run: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch) -> None:
     trained, before = stages_trained(monkeypatch), tiny.tree(own_run)
     times = (own_run / TRAINING_FILE).stat().st_mtime_ns
     refit(own_run)
@@ -185,7 +185,7 @@ FASTER = Optimisation(epochs=4, batch=40, learning_rate=2e-3)
         ({"ae1_training": FASTER}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
     ],
 )
-def test_a_changed_setting_redoes_its_stage_and_what_follows(
+def test_changed_setting_retrains_its_stage_and_later_stages(
     change: dict[str, Any], stages: list[str], own_run: Path, tiny_run: Path, refit: Refit
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -197,21 +197,21 @@ def test_a_changed_setting_redoes_its_stage_and_what_follows(
 
 
 @pytest.mark.slow
-def test_a_run_that_was_changed_ends_as_a_fresh_one(own_run: Path, tmp_path: Path, refit: Refit) -> None:
+def test_changed_run_equals_a_fresh_run(own_run: Path, tmp_path: Path, refit: Refit) -> None:
     refit(own_run, ldr_training=FASTER)
     refit(tmp_path / "fresh", ldr_training=FASTER)
     assert tiny.weights(own_run) == tiny.weights(tmp_path / "fresh")
 
 
 @pytest.mark.slow
-def test_lost_weights_are_trained_again(own_run: Path, tiny_run: Path, refit: Refit) -> None:
+def test_missing_weights_are_trained_again(own_run: Path, tiny_run: Path, refit: Refit) -> None:
     (own_run / "ldr" / "wrist" / "weights.safetensors").unlink()
     refit(own_run)
     assert tiny.weights(own_run) == tiny.weights(tiny_run)
 
 
 @pytest.mark.slow
-def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
+def test_separate_ae2_is_trained_per_joint(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     names = [name for name in tiny.weights(tmp_path / "run") if name.startswith("ae2")]
     assert names == ["ae2/elbow/weights.safetensors", "ae2/wrist/weights.safetensors"]
@@ -222,7 +222,7 @@ def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("best", [0.1, 10.0])
-def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
+def test_sparsity_weight_with_the_lowest_held_out_contrast_is_chosen(
     best: float, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     candidates, asked = (0.1, 1.0, 10.0), list[int]()
@@ -242,7 +242,7 @@ def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
     assert len(read_json(tmp_path / "run" / "search" / "lambda-0.1" / "joint" / "stage.json")["history"]["steps"]) == 3
 
 
-def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
+def test_training_summary_contains_what_the_report_shows(tiny_run: Path) -> None:
     summary = read_json(tiny_run / TRAINING_FILE)
     assert (summary["setup"], summary["seed"], summary["joints"]) == ("tiny", 0, list(tiny.JOINTS))
     stages = summary["stages"]
@@ -260,7 +260,7 @@ def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
 
 
 @pytest.mark.slow
-def test_memorised_poses_are_told_of(
+def test_memorised_poses_print_a_warning(
     tmp_path: Path, refit: Refit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ropes, "MEMORISED", -1.0)
@@ -272,7 +272,7 @@ def test_memorised_poses_are_told_of(
 
 
 @pytest.mark.slow
-def test_without_known_distributions_there_is_no_floor(tmp_path: Path, refit: Refit) -> None:
+def test_floor_is_absent_without_known_distributions(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", data=tiny.write_data(tmp_path / "others", tests=0, described=False))
     summary = read_json(tmp_path / "run" / TRAINING_FILE)
     assert (summary["setup"], summary["stages"]["ldr"]["elbow"]["floor"]) == ("others", None)

@@ -16,7 +16,7 @@ from tests import tiny
 # Those of actions, which have data of their own, are in test_delta.
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [method for method in OWN_METHODS if method not in methods_of("actions")])
-def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, finger_data: Path, tmp_path: Path) -> None:
+def test_fit_dispatches_on_the_method_name(method: str, tiny_data: Path, finger_data: Path, tmp_path: Path) -> None:
     recipe, data = tiny.recipe_of(method), finger_data if method in methods_of("factors") else tiny_data
     if not isinstance(recipe, RopesRecipe):
         recipe = replace(recipe, training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
@@ -26,7 +26,7 @@ def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, finger
     assert tiny.weights(tmp_path / "run")
 
 
-def test_unknown_methods_and_other_recipes_are_refused(tiny_data: Path, tmp_path: Path) -> None:
+def test_unknown_methods_and_mismatched_recipes_are_refused(tiny_data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
         fit(tiny_data, tmp_path / "run", tiny.recipe(), method="anchord", show=False)
     others = {"anchored": "ropes", "ldr": "cnn", "ropes": "anchored", "cnn": "jointnet", "jointnet": "beta-vae"}

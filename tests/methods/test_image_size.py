@@ -29,7 +29,7 @@ COMPACT = encoder_recipe("compact").encoder
         (8, "--encoder.image-size 8 --encoder.stem 1 --encoder.window 8"),
     ],
 )
-def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, options: str, stub: Stub) -> None:
+def test_suggested_options_for_smaller_images_are_accepted_by_fit(side: int, options: str, stub: Stub) -> None:
     assert size_fault((side, side), COMPACT) is None
     assert size_options((side, side), COMPACT) == options
     calls = stub("ropes.methods.fit.fit")
@@ -52,7 +52,7 @@ def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, opti
         (3, None),
     ],
 )
-def test_the_transformer_takes_smaller_patches(side: int, options: str | None, stub: Stub) -> None:
+def test_transformer_suggests_smaller_patches(side: int, options: str | None, stub: Stub) -> None:
     shape = jointnet_recipe("compact").vit
     if options is None:
         assert "smaller than 4x4, the least" in str(size_fault((side, side), shape))
@@ -72,7 +72,7 @@ def test_the_transformer_takes_smaller_patches(side: int, options: str | None, s
         ("paper", 100, "--ae1.image-size 64"),
     ],
 )
-def test_the_three_stages_have_options_of_their_own(preset: str, side: int, options: str, stub: Stub) -> None:
+def test_three_stage_method_suggests_its_own_options(preset: str, side: int, options: str, stub: Stub) -> None:
     assert size_options((side, side), ropes_recipe(preset).ae1) == options
     calls = stub("ropes.methods.fit.fit")
     words = ["fit", "--method", "ropes", "--preset", preset, "--data", "D", "--out", "R", *options.split()]
@@ -83,7 +83,7 @@ def test_the_three_stages_have_options_of_their_own(preset: str, side: int, opti
         assert AE1(shape)(image).shape == image.shape
 
 
-def test_a_window_that_is_not_there_is_not_asked_for() -> None:
+def test_no_window_option_is_suggested_without_a_window() -> None:
     without = tiny.encoder_recipe(anchor_weight=0.0).encoder
     assert size_options((8, 8), without) == "--encoder.image-size 8"
 
@@ -100,7 +100,7 @@ def test_a_window_that_is_not_there_is_not_asked_for() -> None:
         ("ropes", (8, 8), "images of 8x8 pixels are smaller than 16x16, the least that the network's stages take"),
     ],
 )
-def test_images_that_do_not_fit_are_refused_before_they_are_decoded(
+def test_incompatible_images_are_refused_before_decoding(
     method: str, size: tuple[int, int], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], cache_home: Path
 ) -> None:
     images = {"train": np.zeros((2, 5, 2, *size), np.uint8)}

@@ -37,7 +37,7 @@ fit(Path(sys.argv[1]), Path(sys.argv[2]), tiny.recipe(), 0, show=False)
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_killed_by_force_while_writing_it_goes_on_in_another_process(
+def test_fit_killed_while_writing_resumes_in_another_process(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
 ) -> None:
     run, root = tmp_path / "run", Path(__file__).parents[2]

@@ -20,7 +20,7 @@ def data(many_anchors: Path) -> Path:
 
 
 @pytest.mark.parametrize("method", tiny.LABELLED)
-def test_without_angles_it_is_refused(method: str, tmp_path: Path) -> None:
+def test_supervised_fit_without_angles_is_refused(method: str, tmp_path: Path) -> None:
     bare = tiny.write_data(tmp_path / "bare", states=None, joints=())
     with pytest.raises(UserError, match=r"has no joint angles \(observation.state\); method .* needs them"):
         fit(bare, tmp_path / "run", tiny.recipe_of(method), method=method, show=False)
@@ -40,7 +40,7 @@ def test_too_few_labels_are_refused(labels: float, line: str, data: Path, tmp_pa
     assert tiny.tree(tmp_path / "run") == {}
 
 
-def test_a_smaller_share_is_part_of_a_larger_one(data: Path) -> None:
+def test_smaller_label_fraction_is_a_subset_of_a_larger_one(data: Path) -> None:
     few, many = (set(labelled_rows(1000, share, 0).tolist()) for share in (0.1, 0.5))
     assert few < many
     assert len(many) == 500

@@ -40,9 +40,7 @@ def explicit(ae2: AE2, coordinates: Tensor, scores: Tensor) -> Tensor:
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
-def test_one_vector_jacobian_product_gives_what_the_whole_jacobian_gives(
-    count: int, memory_format: torch.memory_format
-) -> None:
+def test_vector_jacobian_product_equals_the_full_jacobian(count: int, memory_format: torch.memory_format) -> None:
     ae2, codes = network(memory_format).double(), torch.randn(5, 2, 8, 8, dtype=torch.float64)
     scores = torch.randn(count, 5, 2, 8, 8, dtype=torch.float64)
     targets = torch.eye(3, dtype=torch.float64)[:count]
@@ -66,7 +64,7 @@ def test_one_vector_jacobian_product_gives_what_the_whole_jacobian_gives(
 
 
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
-def test_it_works_where_no_gradient_is_wanted(memory_format: torch.memory_format) -> None:
+def test_latent_scores_work_under_no_grad(memory_format: torch.memory_format) -> None:
     ae2, scores = network(memory_format).eval(), torch.randn(3, 4, 2, 8, 8)
     coordinates = torch.randn(4, 3)
     with torch.no_grad():
@@ -75,7 +73,7 @@ def test_it_works_where_no_gradient_is_wanted(memory_format: torch.memory_format
     torch.testing.assert_close(without, latent.detach())
 
 
-def test_a_linear_decoder_by_hand() -> None:
+def test_linear_decoder_matches_hand_calculation() -> None:
     # g(z) = A z, so J_gᵀ Δs = Aᵀ Δs for any z.
     decoder = nn.Linear(2, 3, bias=False)
     with torch.no_grad():
@@ -89,7 +87,7 @@ def test_a_linear_decoder_by_hand() -> None:
     assert float(sparsity_loss(matrix, torch.tensor([[1.0, 0.0]]))) == pytest.approx(0.5**2 + 1.0**2)
 
 
-def test_the_expectation_is_inside_the_norm() -> None:
+def test_sparsity_loss_averages_before_taking_the_norm() -> None:
     # Two poses at 0 and 2 average to the target 1: no loss, although neither is there.
     assert float(sparsity_loss(sparsity_matrix(torch.tensor([[[0.0], [-2.0]]])), torch.ones(1, 1))) == 0
 
@@ -109,7 +107,7 @@ def test_the_true_coordinates_have_no_sparsity_loss() -> None:
     torch.testing.assert_close(sparsity_matrix(latent), torch.eye(3), atol=1e-5, rtol=0)
 
 
-def test_the_gradients_of_coordinates_are_those_of_finite_differences() -> None:
+def test_coordinate_gradients_match_finite_differences() -> None:
     ae2 = network().double()
     codes, direction = torch.rand(4, 2, 8, 8, dtype=torch.double), torch.randn(4, 2, 8, 8, dtype=torch.double)
     with torch.no_grad():  # held-out poses are asked so
@@ -120,7 +118,7 @@ def test_the_gradients_of_coordinates_are_those_of_finite_differences() -> None:
     torch.testing.assert_close((gradients * direction).flatten(2).sum(-1), slopes, rtol=1e-4, atol=1e-6)
 
 
-def test_what_trains_the_encoder_flows_through_the_gradients() -> None:
+def test_score_loss_backpropagates_through_coordinate_gradients() -> None:
     ae2 = network()
     _, gradients = encode_with_gradients(ae2.encode, torch.rand(4, 2, 8, 8), [1])
     score_loss(gradients, torch.randn_like(gradients)).backward()
@@ -150,36 +148,36 @@ def test_the_tangent_s_share_is_a_cosine() -> None:
     torch.testing.assert_close(share, torch.tensor([1.0, 0.0, 0.5**0.5, 0.8]))
 
 
-def test_a_coordinate_that_moves_nothing_makes_no_tangent() -> None:
+def test_coordinate_without_effect_has_no_tangent() -> None:
     share = tangent_share(
         lambda z: torch.cat([z[:, :1], 0 * z], dim=1), torch.randn(5, 2), torch.eye(3)[:, None].expand(3, 5, 3)
     )
     torch.testing.assert_close(share, torch.tensor([1.0, 0.0, 0.0]))
 
 
-def test_reconstruction_is_the_mean_over_pixels() -> None:
+def test_reconstruction_loss_is_the_mean_over_pixels() -> None:
     assert float(reconstruction_loss(torch.zeros(2, 1, 2, 2), torch.full((2, 1, 2, 2), 3.0))) == 9
 
 
-def test_contrast_is_a_cross_entropy_in_nats() -> None:
+def test_contrast_loss_is_a_cross_entropy_in_nats() -> None:
     logits, first = torch.tensor([0.0, 2.0, -1.0]), torch.tensor([1.0, 1.0, 0.0])
     by_hand = (torch.log(torch.tensor(2.0)) + torch.log1p(torch.exp(torch.tensor(-2.0)))) / 3
     by_hand = by_hand + torch.log1p(torch.exp(torch.tensor(-1.0))) / 3
     torch.testing.assert_close(contrast_loss(logits, first), by_hand)
 
 
-def test_the_logit_term_is_a_mean_over_poses_and_joints() -> None:
+def test_logit_loss_is_a_mean_over_poses_and_joints() -> None:
     assert float(logit_loss(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 4.0]]))) == 13 / 4
 
 
-def test_the_third_kind_is_every_pose_behind_the_labelled_ones() -> None:
+def test_third_class_is_all_poses_after_the_labelled_ones() -> None:
     scores = torch.randn(5, 3)
     chances = scores.log_softmax(1)
     wanted = -(chances[0, 0] + chances[1, 1] + chances[2, 0] + chances[3, 2] + chances[4, 2]) / 5
     torch.testing.assert_close(kinds_loss(scores, torch.tensor([1.0, 0.0, 1.0])), wanted)
 
 
-def test_a_third_kind_leaves_the_best_log_ratio_where_it_was() -> None:
+def test_third_class_does_not_change_the_optimal_log_ratio() -> None:
     """Two policies and the rest on four cells: at the optimum the first two scores differ by the log ratio."""
     first, second, rest = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.4, 0.1]])
     cells = torch.arange(4)

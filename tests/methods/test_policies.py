@@ -40,7 +40,7 @@ def call_otherwise(told: dict[str, Any]) -> None:
         (call_otherwise, set()),
     ],
 )
-def test_a_joint_has_a_floor_where_its_policies_are_told(change: Change, known: set[str], tmp_path: Path) -> None:
+def test_joint_has_a_floor_only_with_known_policies(change: Change, known: set[str], tmp_path: Path) -> None:
     floors = bayes_floors(open_dataset(described(tmp_path / "data", change)))
     assert list(floors) == list(tiny.JOINTS)
     assert floors == {joint: tiny.model().bayes_floor(joint) if joint in known else None for joint in tiny.JOINTS}
@@ -48,7 +48,7 @@ def test_a_joint_has_a_floor_where_its_policies_are_told(change: Change, known: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ropes", "anchored"])
-def test_a_fit_does_not_need_them(method: str, tmp_path: Path) -> None:
+def test_fit_works_without_known_policies(method: str, tmp_path: Path) -> None:
     data = described(tmp_path / "data", lambda told: told["interventions"].pop("wrist"))
     fit(data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
     told = files.read_json(tmp_path / "run" / TRAINING_FILE)["stages"]["ldr"]

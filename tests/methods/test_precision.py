@@ -33,7 +33,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     [pytest.param("bf16-mixed", marks=pytest.mark.any_processor), "32-true"],  # without AMX the usual one is 32-true
 )
 @pytest.mark.parametrize("method", OWN_METHODS)
-def test_one_seed_and_precision_give_one_set_of_weights(
+def test_seed_and_precision_determine_the_weights(
     method: str, precision: Precision, tiny_data: Path, pairs: Path, finger_data: Path, tmp_path: Path
 ) -> None:
     data = pairs if method in methods_of("actions") else finger_data if method in methods_of("factors") else tiny_data
@@ -50,14 +50,14 @@ def test_one_seed_and_precision_give_one_set_of_weights(
 
 
 @pytest.mark.slow
-def test_precision_is_no_empty_word(tiny_data: Path, tmp_path: Path) -> None:
+def test_precision_changes_the_weights(tiny_data: Path, tmp_path: Path) -> None:
     for precision in ("bf16-mixed", "32-true"):
         fit(tiny_data, tmp_path / precision, tiny.encoder_recipe(), method="anchored", precision=precision, show=False)
     assert tiny.weights(tmp_path / "bf16-mixed") != tiny.weights(tmp_path / "32-true")
 
 
 @pytest.mark.slow
-def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
+def test_resumed_fit_keeps_its_precision(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, recipe = tmp_path / "run", tiny.encoder_recipe()
@@ -85,7 +85,7 @@ def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
 
 
 @pytest.mark.slow
-def test_a_fit_that_was_killed_under_one_processor_ends_under_another_with_the_same_weights(
+def test_fit_killed_on_one_processor_resumes_on_another(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {"recipe": tiny.encoder_recipe(), "method": "anchored", "show": False}
@@ -98,7 +98,7 @@ def test_a_fit_that_was_killed_under_one_processor_ends_under_another_with_the_s
 
 
 @pytest.mark.slow
-def test_weights_trained_anew_are_of_a_precision_that_is_said_and_stored(
+def test_retrained_weights_print_and_store_their_precision(
     tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, recipe = tmp_path / "run", tiny.encoder_recipe()
@@ -114,7 +114,7 @@ def test_weights_trained_anew_are_of_a_precision_that_is_said_and_stored(
     assert (content["precision"], content["processor"]) == (training_precision(), capability())
 
 
-def test_method_ropes_says_that_it_reads_in_float32(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_method_ropes_warns_that_it_predicts_in_float32(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, device = Run.read(own_run), torch.device("cpu")
     for asked in ("auto", "32-true"):
         assert load_reader(run, own_run, device, asked).precision == "32-true"
@@ -125,7 +125,7 @@ def test_method_ropes_says_that_it_reads_in_float32(own_run: Path, capsys: pytes
         load_reader(run, own_run, device, "half")  # type: ignore[arg-type] # no such name
 
 
-def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, tiny_data: Path) -> None:
+def test_run_of_an_earlier_version_has_no_stored_precision(own_run: Path, tiny_data: Path) -> None:
     content = read_json(own_run / RUN_FILE)
     del content["precision"], content["processor"]
     write_json(own_run / RUN_FILE, content)

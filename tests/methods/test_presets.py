@@ -39,7 +39,7 @@ def shortened(preset: str, poses: int, views: int) -> RopesRecipe:
         pytest.param("paper", 1, 1, marks=[pytest.mark.slow, pytest.mark.any_processor]),
     ],
 )
-def test_two_steps_of_every_stage(preset: str, joints: int, views: int, tmp_path: Path, cache_home: Path) -> None:
+def test_every_stage_takes_two_steps(preset: str, joints: int, views: int, tmp_path: Path, cache_home: Path) -> None:
     regimes = tiny.model().regimes[: 1 + 2 * joints]
     poses = tiny.model().sample(np.random.default_rng(0), 2)[:, : len(regimes)]
     images = {"train": tiny.draw(poses, side=128)[:, :, :views]}
@@ -63,7 +63,7 @@ def test_two_steps_of_every_stage(preset: str, joints: int, views: int, tmp_path
     assert estimator.coordinates(np.zeros((1, views, 128, 128), np.uint8)).shape == (1, joints)
 
 
-def test_the_presets_keep_what_the_paper_gives() -> None:
+def test_presets_keep_the_values_of_the_paper() -> None:
     paper, compact = map(ropes_recipe, ("paper", "compact"))
     rates = (paper.ae1_training, paper.ldr_training, paper.ae2_training)
     assert [part.learning_rate for part in rates] == [1e-4, 1e-3, 7e-5]  # Tables 3 to 5

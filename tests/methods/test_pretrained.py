@@ -18,7 +18,7 @@ def same_file(one: Path, other: Path, stage: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("changes", "taken"), [({"sparsity_weights": (2.0,)}, True), ({"code_noise": 0.2}, False)])
-def test_density_ratios_are_taken_over_unless_they_learn_from_noisy_codes(
+def test_density_ratios_are_reused_unless_trained_on_noisy_codes(
     changes: dict[str, Any], taken: bool, tiny_data: Path, own_run: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "other"
@@ -27,7 +27,7 @@ def test_density_ratios_are_taken_over_unless_they_learn_from_noisy_codes(
     assert [same_file(own_run, run, f"ldr/{joint}") for joint in tiny.JOINTS] == [taken] * 2
 
 
-def test_what_cannot_be_taken_over_leaves_no_run(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
+def test_incompatible_pretrained_run_leaves_no_new_run(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no AE1 of method ropes on these data, with this seed"):
         fit(tiny_data, tmp_path / "new", tiny.recipe(), 2, pretrained=tiny_run, show=False)
     with pytest.raises(UserError, match="129 directions are more than the 128 entries of a code of 2 cameras"):

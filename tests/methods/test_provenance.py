@@ -45,20 +45,20 @@ def finished(tiny_data: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_a_finished_run_that_is_fitted_again_stays_byte_for_byte(finished: Path, tiny_data: Path) -> None:
+def test_refitting_a_finished_run_changes_no_byte(finished: Path, tiny_data: Path) -> None:
     before = tiny.tree(finished)
     assert fit(tiny_data, finished) == Run.read(finished)
     assert tiny.tree(finished) == before
 
 
-def test_lost_weights_are_of_the_version_and_machine_that_train_them_anew(finished: Path, tiny_data: Path) -> None:
+def test_retrained_weights_record_the_current_version_and_machine(finished: Path, tiny_data: Path) -> None:
     (finished / "vae" / "weights.safetensors").unlink()
     assert fit(tiny_data, finished).version == __version__
     assert made(finished) == (__version__, __version__, device_name())
 
 
 @pytest.mark.slow
-def test_weights_of_other_inputs_are_trained_anew_by_this_version(finished: Path, tiny_data: Path) -> None:
+def test_weights_with_changed_inputs_record_the_current_version(finished: Path, tiny_data: Path) -> None:
     summary = finished / "vae" / "stage.json"
     write_json(summary, {**read_json(summary), "fingerprint": "of an earlier objective"})
     with killed(VAEStage, 2):
@@ -68,13 +68,13 @@ def test_weights_of_other_inputs_are_trained_anew_by_this_version(finished: Path
     assert made(finished) == (__version__, __version__, device_name())
 
 
-def test_another_recipe_is_of_this_version(finished: Path, tiny_data: Path) -> None:
+def test_changed_recipe_records_the_current_version(finished: Path, tiny_data: Path) -> None:
     fit(tiny_data, finished, beta=2.0)
     assert made(finished) == (__version__, __version__, device_name())
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_is_of_the_version_that_began_it(tiny_data: Path, tmp_path: Path) -> None:
+def test_killed_run_records_the_version_that_started_it(tiny_data: Path, tmp_path: Path) -> None:
     with killed(VAEStage, 3):
         fit(tiny_data, tmp_path / "run")
     begun_by_an_older_version(tmp_path / "run")
@@ -83,7 +83,7 @@ def test_a_run_that_was_killed_is_of_the_version_that_began_it(tiny_data: Path, 
 
 
 @pytest.mark.slow
-def test_stages_that_were_not_begun_leave_the_version_alone(tiny_data: Path, tmp_path: Path) -> None:
+def test_stages_not_started_keep_the_recorded_version(tiny_data: Path, tmp_path: Path) -> None:
     with killed(LDRStage, 1):  # before it is saved, so that it begins at step 0
         ropes.fit(tiny_data, tmp_path / "run", tiny.recipe(), show=False)
     begun_by_an_older_version(tmp_path / "run")

@@ -22,12 +22,12 @@ from ropes.models.shapes import EncoderConfig
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_recipes_survive_json(preset: str) -> None:
+def test_recipes_round_trip_through_json(preset: str) -> None:
     recipe = ropes_recipe(preset)
     assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe
 
 
-def test_an_added_field_changes_what_is_stored_only_where_it_is_used() -> None:
+def test_added_field_is_stored_only_when_used() -> None:
     recipe = cnn_recipe("compact")
     assert "anchors" not in recipe_to_dict(recipe)
     few = replace(recipe, anchors=50)
@@ -49,7 +49,7 @@ def training(**changes: Any) -> Optimisation:
     return Optimisation(**({"epochs": 1.5, "batch": 10, "learning_rate": 1e-3} | changes))
 
 
-def test_steps_round_and_are_never_none() -> None:
+def test_number_of_steps_is_rounded_and_positive() -> None:
     assert [training().steps(samples) for samples in (100, 1)] == [15, 1]
     assert [training(min_samples=300).steps(samples) for samples in (100, 1000)] == [30, 150]
 
@@ -69,7 +69,7 @@ NAN = float("nan")
         ({"clip": 0.0}, "clip must be positive, got 0.0; leave it out for no bound"),
     ],
 )
-def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str) -> None:
+def test_optimiser_settings_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
     with pytest.raises(UserError, match=line):
         training(**change)
 
@@ -100,14 +100,14 @@ def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> 
         replace(ropes_recipe("compact"), **change)
 
 
-def test_weights_of_terms_of_an_ae2_mean_nothing_without_one() -> None:
+def test_loss_weights_of_an_unused_ae2_are_ignored() -> None:
     recipe = replace(ropes_recipe("compact"), coordinates="logits")
     assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
     stored = json.loads(json.dumps({**recipe_to_dict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
     assert recipe_from_dict(stored, type(recipe)) == recipe
 
 
-def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:
+def test_window_without_anchors_is_refused_with_a_suggestion() -> None:
     with pytest.raises(
         UserError, match=r"only anchors train the attention of the window: .* use --method ldr, without --encoder"
     ):
@@ -115,7 +115,7 @@ def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() 
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: str) -> None:
+def test_recipes_without_a_student_equal_older_recipes(preset: str) -> None:
     recipe = replace(recipe_of("ldr", preset), foreign=0.0)
     earlier = recipe_to_dict(recipe)
     del earlier["foreign"], earlier["student"], earlier["independent"]
@@ -124,14 +124,14 @@ def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: s
     assert other == recipe
 
 
-def test_a_student_reads_images_that_its_parts_divide() -> None:
+def test_student_image_size_must_be_a_multiple_of_its_grid() -> None:
     odd = EncoderConfig(image_size=50, stem=1, widths=(8, 16), blocks=(1, 1), window=8)
     with pytest.raises(UserError, match=r"an image size that is a multiple of 4, not 50: .* --foreign 0"):
         replace(encoder_recipe("compact"), encoder=odd)
     assert replace(encoder_recipe("compact"), foreign=0.0, encoder=odd).encoder == odd
 
 
-def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
+def test_stored_recipe_may_have_a_preset_of_another_name() -> None:
     content = json.loads(json.dumps(recipe_to_dict(ropes_recipe("compact")) | {"preset": "tiny"}))
     recipe = recipe_from_dict(content, RopesRecipe)
     assert recipe.preset == "tiny"

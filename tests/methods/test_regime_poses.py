@@ -66,7 +66,7 @@ def images_of(path: Path) -> TrainingImages:
     [((200, 80, 100, 140, 90), REGIMES), ((120, 160, 200, 140), REGIMES[1:])],
     ids=["unequal numbers", "no observational images"],
 )
-def test_both_joints_are_read_without_anchors(
+def test_ldr_learns_both_joints_without_anchors(
     counts: tuple[int, ...], regimes: tuple[Regime, ...], tmp_path: Path, cache_home: Path
 ) -> None:
     angles = write_apart(tmp_path / "data", counts, regimes)
@@ -81,9 +81,7 @@ def test_both_joints_are_read_without_anchors(
     assert "held_out_within" not in stages["encoder"]
 
 
-def test_anchored_without_complete_anchors_names_what_is_missing_and_the_method_that_does_without(
-    tmp_path: Path, cache_home: Path
-) -> None:
+def test_anchored_without_complete_anchors_suggests_ldr(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "apart", (4, 4, 4, 4, 4))
     with pytest.raises(UserError, match=r"anchor \d+ has no pose under .*; record it, .* --method ldr, which does"):
         anchored.fit(tmp_path / "apart", tmp_path / "run", tiny.encoder_recipe(), show=False)
@@ -94,14 +92,14 @@ def test_anchored_without_complete_anchors_names_what_is_missing_and_the_method_
     assert tiny.tree(tmp_path / "run") == {}
 
 
-def test_a_policy_of_one_recording_is_refused_before_anything_is_written(tmp_path: Path, cache_home: Path) -> None:
+def test_policy_from_one_recording_is_refused_before_writing(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "data", (4, 4, 4, 1, 4), frames=3)
     with pytest.raises(UserError, match=r"all images under wrist/1 are of one anchor \(episode\).*; split the rec"):
         anchored.fit(tmp_path / "data", tmp_path / "run", RECIPE, method="ldr", show=False)
     assert tiny.tree(tmp_path / "run") == {}
 
 
-def test_episodes_unlike_one_another_are_not_said_to_be_one(tmp_path: Path, cache_home: Path) -> None:
+def test_mixed_episodes_that_cannot_be_split_are_refused(tmp_path: Path, cache_home: Path) -> None:
     features = schema.features(tiny.CAMERAS, (tiny.SIDE, tiny.SIDE), None)
     plans = [
         writer.SplitPlan(name="train", episodes=1, tasks=tasks) for tasks in ((0, 1, 2), (1, 2), (0, 3, 4), (3, 4))
@@ -126,7 +124,7 @@ def test_episodes_unlike_one_another_are_not_said_to_be_one(tmp_path: Path, cach
         (13, "--anchors 13: of the first 13 of 20 anchors only one has images under wrist/1; choose more"),
     ],
 )
-def test_regimes_that_anchors_cuts_off_are_named_with_the_option(
+def test_regimes_excluded_by_the_anchors_option_are_reported(
     asked: int, line: str, tmp_path: Path, cache_home: Path
 ) -> None:
     write_apart(tmp_path / "data", (4, 4, 4, 4, 4))
@@ -136,7 +134,7 @@ def test_regimes_that_anchors_cuts_off_are_named_with_the_option(
     assert tiny.tree(tmp_path / "run") == {}
 
 
-def test_the_same_call_gives_the_same_weights(tmp_path: Path, cache_home: Path) -> None:
+def test_same_seed_gives_the_same_weights(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "data", (9, 5, 7, 6, 8))
     short = tiny.encoder_recipe(anchor_weight=0.0, training=Optimisation(epochs=1, batch=10, learning_rate=1e-2))
     for name in ("a", "b"):
@@ -145,7 +143,7 @@ def test_the_same_call_gives_the_same_weights(tmp_path: Path, cache_home: Path) 
     assert tiny.weights(tmp_path / "a") == tiny.weights(tmp_path / "b") != tiny.weights(tmp_path / "c")
 
 
-def test_batches_carry_each_image_with_its_regime_in_the_order_of_the_head(tmp_path: Path, cache_home: Path) -> None:
+def test_batches_pair_each_image_with_its_regime_index(tmp_path: Path, cache_home: Path) -> None:
     shuffled = (REGIMES[3], REGIMES[0], REGIMES[2], REGIMES[4], REGIMES[1])
     write_apart(tmp_path / "data", (3, 4, 5, 6, 7), shuffled)
     images = images_of(tmp_path / "data")
@@ -157,7 +155,7 @@ def test_batches_carry_each_image_with_its_regime_in_the_order_of_the_head(tmp_p
     assert [order[int(place)] for place in places] == [shuffled[task] for task in images.regime]
 
 
-def test_shares_enter_as_in_bayes_rule() -> None:
+def test_regime_shares_enter_as_in_bayes_rule() -> None:
     regime = torch.tensor([0, 0, 0, 1, 2, 2])
     np.testing.assert_allclose(log_shares(regime, 4).exp(), [1 / 2, 1 / 6, 1 / 3, 0])
     # Images that tell nothing: the best logits are 0, and the loss is the entropy of the shares.
@@ -165,7 +163,7 @@ def test_shares_enter_as_in_bayes_rule() -> None:
     assert float(loss) == pytest.approx(-(np.log(1 / 2) / 2 + np.log(1 / 6) / 6 + np.log(1 / 3) / 3))
 
 
-def test_contrasts_come_from_the_joint_s_own_policies_in_equal_numbers() -> None:
+def test_contrast_uses_equal_numbers_of_both_policies() -> None:
     rng = np.random.default_rng(0)
     regime = torch.tensor([0] * 50 + [1] * 30 + [2] * 40 + [3] * 60 + [4] * 20)
     coordinates = torch.from_numpy(rng.normal(size=(200, 2)))
@@ -177,7 +175,7 @@ def test_contrasts_come_from_the_joint_s_own_policies_in_equal_numbers() -> None
     assert first < 0.5 < second <= np.log(2)
 
 
-def test_fewer_poses_of_large_images_are_evaluated(
+def test_evaluation_takes_fewer_poses_of_large_images(
     tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_apart(tmp_path / "data", (8, 8, 8, 8, 8))

@@ -57,7 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> Path:
     return out
 
 
-def test_a_recording_is_registered_in_training_and_in_inference(run: Path, recorded: Path) -> None:
+def test_recording_is_registered_in_training_and_inference(run: Path, recorded: Path) -> None:
     assert json.loads((run / TRAINING_FILE).read_text())["registered"] is True
     registration = read_registration(run)
     assert registration is not None
@@ -71,7 +71,7 @@ def test_a_recording_is_registered_in_training_and_in_inference(run: Path, recor
     assert min(np.corrcoef(read[:, k], dark[:, k])[0, 1] for k in range(2)) > 0.95
 
 
-def test_without_registration_the_images_stay_as_they_are(recorded: Path, tmp_path: Path) -> None:
+def test_images_are_unchanged_without_registration(recorded: Path, tmp_path: Path) -> None:
     without = tiny.short(tiny.encoder_recipe(registration=False))
     fit(recorded, tmp_path / "run", without, 0, method="anchored", show=False)
     assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
@@ -87,7 +87,7 @@ def test_renderings_are_not_registered(tmp_path: Path) -> None:
 
 @pytest.mark.any_processor
 @pytest.mark.parametrize("method", ["ldr", "ropes", "cnn", "jointnet"])
-def test_every_method_for_joints_learns_from_registered_frames(method: str, recorded: Path, tmp_path: Path) -> None:
+def test_every_joint_method_learns_from_registered_frames(method: str, recorded: Path, tmp_path: Path) -> None:
     fit(recorded, tmp_path / "run", tiny.short(tiny.recipe_of(method)), 0, method=method, show=False)
     assert read_registration(tmp_path / "run") is not None
     images = Estimator.load(tmp_path / "run").images(open_dataset(recorded), "test-id", 3)
@@ -95,7 +95,7 @@ def test_every_method_for_joints_learns_from_registered_frames(method: str, reco
 
 
 @pytest.mark.any_processor
-def test_a_student_of_a_registered_encoder_is_read_through_the_registration(recorded: Path, tmp_path: Path) -> None:
+def test_student_of_a_registered_encoder_uses_the_registration(recorded: Path, tmp_path: Path) -> None:
     recipe = tiny.encoder_recipe(foreign=0.5, student=Optimisation(epochs=2, batch=20, learning_rate=1e-2))
     fit(recorded, tmp_path / "run", tiny.short(recipe), 0, method="anchored", show=False)
     dataset, estimator = open_dataset(recorded), Estimator.load(tmp_path / "run")
@@ -104,14 +104,14 @@ def test_a_student_of_a_registered_encoder_is_read_through_the_registration(reco
     assert np.isfinite(reading.coordinates).all()
 
 
-def test_a_fit_that_is_run_again_keeps_its_weights_and_its_registration(run: Path, recorded: Path) -> None:
+def test_repeated_fit_keeps_its_weights_and_registration(run: Path, recorded: Path) -> None:
     files = run / "encoder" / "weights.safetensors", run / REGISTRATION_FILE
     before = [path.read_bytes() for path in files]
     fit(recorded, run, tiny.encoder_recipe(), 0, method="anchored", show=False)
     assert [path.read_bytes() for path in files] == before
 
 
-def test_a_run_without_its_registration_is_refused(run: Path, tmp_path: Path) -> None:
+def test_run_without_its_registration_file_is_refused(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
     copy.mkdir()
     (copy / TRAINING_FILE).write_bytes((run / TRAINING_FILE).read_bytes())
@@ -123,7 +123,7 @@ def test_a_run_without_its_registration_is_refused(run: Path, tmp_path: Path) ->
 
 
 @pytest.mark.any_processor
-def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path) -> None:
+def test_registration_switch_changes_the_run(run: Path, recorded: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(run, tmp_path / "run"))
     fit(recorded, own, replace(tiny.encoder_recipe(), registration=False), 0, method="anchored", show=False)
     assert read_registration(own) is None
@@ -132,7 +132,7 @@ def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path
     ).read_bytes()
 
 
-def test_a_pose_out_of_distribution_has_its_reasons(run: Path, recorded: Path) -> None:
+def test_out_of_distribution_pose_has_reasons(run: Path, recorded: Path) -> None:
     dataset, estimator = open_dataset(recorded), Estimator.load(run)
     images = estimator.images(dataset, "test-id", 20)
     assert isinstance(images, np.ndarray)
@@ -150,9 +150,7 @@ def test_a_pose_out_of_distribution_has_its_reasons(run: Path, recorded: Path) -
 
 
 @pytest.mark.parametrize(("change", "reason"), [("darker", "light"), ("shifted", "camera moved")])
-def test_a_frame_that_drifted_has_its_reason(
-    change: str, reason: str, run: Path, recorded: Path, tmp_path: Path
-) -> None:
+def test_drifted_frame_has_a_reason(change: str, reason: str, run: Path, recorded: Path, tmp_path: Path) -> None:
     dataset, estimator = open_dataset(recorded), Estimator.load(run)
     images = estimator.images(dataset, "test-id", 10)
     assert isinstance(images, np.ndarray)
@@ -189,7 +187,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 
 @pytest.mark.any_processor
 @pytest.mark.parametrize("method", ["ldr", "ropes"])
-def test_poses_that_do_not_train_leave_a_fit_its_intervals(method: str, tmp_path: Path, cache_home: Path) -> None:
+def test_fit_with_excluded_poses_still_has_intervals(method: str, tmp_path: Path, cache_home: Path) -> None:
     data = visited_data(tmp_path / "data", 0.006)
     images = np.asarray(open_dataset(data).read_images(open_dataset(data).frames("train").index))
     fit(data, tmp_path / "run", tiny.short(tiny.recipe_of(method)), 0, method=method, show=False)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", OWN_METHODS)
-def test_every_method_is_whole(name: str) -> None:
+def test_every_registered_method_is_complete(name: str) -> None:
     method = method_named(name)
     assert callable(method.load("fit"))
     assert callable(method.load("weights"))
@@ -34,7 +34,7 @@ def test_every_method_is_whole(name: str) -> None:
         assert isinstance(recipe_of(name, preset), method.recipe_type)
 
 
-def test_kinds_of_methods_are_read_off_the_table() -> None:
+def test_method_kinds_are_derived_from_the_table() -> None:
     assert methods_of("factors") == ("ada-gvae", "beta-vae")
     assert methods_of("joints") == ("anchored", "cnn", "jointnet", "ldr", "ropes")
     assert [name for name in OWN_METHODS if method_named(name).reads_labels] == ["cnn", "jointnet"]
@@ -52,7 +52,7 @@ def test_kinds_of_methods_are_read_off_the_table() -> None:
         ("other", ImportError("no torch"), "ImportError: no torch"),
     ],
 )
-def test_a_plug_in_that_does_not_work_is_left_out_and_said_where_it_is_asked_for(
+def test_broken_plug_in_is_skipped_and_reported_when_requested(
     name: str, found: object, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Point(EntryPoint):
@@ -72,7 +72,7 @@ def test_a_plug_in_that_does_not_work_is_left_out_and_said_where_it_is_asked_for
             require_method("other")
 
 
-def test_a_run_of_a_package_that_is_not_installed_says_so(own_run: Path) -> None:
+def test_run_of_an_uninstalled_package_is_reported(own_run: Path) -> None:
     content = read_json(own_run / "run.json")
     write_json(own_run / "run.json", {**content, "method": "linear"})
     with pytest.raises(UserError, match="is of method linear, which is not installed; install the package"):
@@ -81,7 +81,7 @@ def test_a_run_of_a_package_that_is_not_installed_says_so(own_run: Path) -> None
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_the_example_package_brings_a_method_and_a_setting(tmp_path: Path) -> None:
+def test_example_package_adds_a_method_and_a_setting(tmp_path: Path) -> None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     plugin = shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "plugin")  # as building leaves files behind
     options = ["--no-build-isolation", "--target", str(tmp_path / "installed"), str(plugin)]

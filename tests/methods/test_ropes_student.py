@@ -54,7 +54,7 @@ def student(data: Path, stages: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.slow
-def test_it_reads_as_the_three_stages_do_and_on_where_those_are_misled(data: Path, stages: Path, student: Path) -> None:
+def test_student_matches_the_three_stages_and_resists_foreign_objects(data: Path, stages: Path, student: Path) -> None:
     before, after = tiny.weights(stages), tiny.weights(student)
     assert {name: after[name] for name in before} == before
     assert after.keys() - before.keys() == {"student/weights.safetensors"}
@@ -78,7 +78,9 @@ def test_it_reads_as_the_three_stages_do_and_on_where_those_are_misled(data: Pat
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tiny_run: Path, own_run: Path, tmp_path: Path) -> None:
+def test_killed_student_resumes_to_the_same_weights(
+    tiny_data: Path, tiny_run: Path, own_run: Path, tmp_path: Path
+) -> None:
     asked = with_student(student=Optimisation(epochs=3, batch=20, learning_rate=1e-2))
     whole = Path(shutil.copytree(tiny_run, tmp_path / "whole"))
     fit(tiny_data, whole, asked, 0, show=False)
@@ -90,7 +92,7 @@ def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tiny_run: Path, 
 
 
 @pytest.mark.slow
-def test_the_logits_have_a_student_too(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
+def test_logit_coordinates_support_a_student(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
     short = Optimisation(epochs=1, batch=20, learning_rate=1e-3)
     recipe = with_student(coordinates="logits", student=short)
     fit(tiny_data, tmp_path / "run", recipe, 0, pretrained=tiny_run, show=False)
@@ -99,12 +101,12 @@ def test_the_logits_have_a_student_too(tiny_data: Path, tiny_run: Path, tmp_path
 
 
 @pytest.mark.parametrize("change", [{"window": 8}, {"image_size": 2 * tiny.SIDE}])
-def test_a_student_of_other_images_is_refused(change: dict[str, Any]) -> None:
+def test_student_with_another_image_size_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=f"has no window, and images as large as AE1's, {tiny.SIDE} pixels"):
         with_student(student_encoder=replace(SHAPE, **change))
 
 
-def test_without_a_student_its_settings_do_not_count() -> None:
+def test_student_settings_are_ignored_without_a_student() -> None:
     assert with_student(foreign=0.0) == tiny.recipe()
     with pytest.raises(UserError, match="foreign must be between 0 and 1"):
         with_student(foreign=1.5)

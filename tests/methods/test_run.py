@@ -28,7 +28,7 @@ def run(**changes: object) -> Run:
 
 
 @pytest.mark.parametrize("recipe", [tiny.recipe(), *map(ropes_recipe, PRESETS)], ids=["tiny", *PRESETS])
-def test_a_run_comes_back_equal(tmp_path: Path, recipe: object) -> None:
+def test_run_round_trips(tmp_path: Path, recipe: object) -> None:
     run(recipe=recipe).write(tmp_path)
     assert Run.read(tmp_path) == run(recipe=recipe)
     run(recipe=recipe).write(tmp_path)
@@ -53,7 +53,7 @@ def test_a_run_of_another_version_is_refused(tmp_path: Path, found: int | None) 
         ({"method": "robopepp"}, "holds a run with another method; choose another --out"),
     ],
 )
-def test_a_folder_of_another_run_is_left_alone(tmp_path: Path, change: dict[str, object], line: str) -> None:
+def test_folder_of_another_run_is_not_modified(tmp_path: Path, change: dict[str, object], line: str) -> None:
     run().write(tmp_path)
     before = tiny.tree(tmp_path)
     with pytest.raises(UserError, match=line):
@@ -61,7 +61,7 @@ def test_a_folder_of_another_run_is_left_alone(tmp_path: Path, change: dict[str,
     assert tiny.tree(tmp_path) == before
 
 
-def test_another_recipe_is_the_same_run_begun_anew(tmp_path: Path) -> None:
+def test_changed_recipe_restarts_the_run(tmp_path: Path) -> None:
     run().write(tmp_path)
     for name in (TRAINING_FILE, CALIBRATION_FILE):
         (tmp_path / name).write_text("{}")
@@ -72,7 +72,7 @@ def test_another_recipe_is_the_same_run_begun_anew(tmp_path: Path) -> None:
     assert Run.read(tmp_path).recipe.val_fraction == 0.5
 
 
-def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+def test_folder_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"run.json is missing; is .* the right folder\?"):
         Run.read(tmp_path / "nothing")
 
@@ -88,7 +88,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         lambda content: content.update(cameras=None),
     ],
 )
-def test_a_damaged_run_is_named(tmp_path: Path, damage: Callable[[dict[str, Any]], object]) -> None:
+def test_damaged_run_is_reported(tmp_path: Path, damage: Callable[[dict[str, Any]], object]) -> None:
     run().write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
     damage(content)
@@ -97,7 +97,7 @@ def test_a_damaged_run_is_named(tmp_path: Path, damage: Callable[[dict[str, Any]
         Run.read(tmp_path)
 
 
-def test_renamed_fields_of_a_recipe_keep_their_first_names_in_a_run(tmp_path: Path) -> None:
+def test_renamed_recipe_fields_keep_their_stored_names(tmp_path: Path) -> None:
     recipe = encoder_recipe("compact")
     run(method="anchored", recipe=recipe).write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
@@ -117,7 +117,7 @@ def test_renamed_fields_of_a_recipe_keep_their_first_names_in_a_run(tmp_path: Pa
     )
 
 
-def test_a_recipe_that_is_no_longer_taken_is_named(tmp_path: Path) -> None:
+def test_recipe_no_longer_supported_is_reported(tmp_path: Path) -> None:
     run(method="anchored", recipe=encoder_recipe("compact")).write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
     write_json(tmp_path / RUN_FILE, content | {"recipe": recipe_to_dict(encoder_recipe("compact")) | {"alone": 0.35}})
@@ -128,13 +128,13 @@ def test_a_recipe_that_is_no_longer_taken_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["[]", "3", "null"])
-def test_json_that_is_no_run_is_named(tmp_path: Path, content: str) -> None:
+def test_json_that_is_not_a_run_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / RUN_FILE).write_text(content)
     with pytest.raises(UserError, match="has format None"):
         Run.read(tmp_path)
 
 
-def test_the_file_is_plain_json_with_nothing_of_this_machine(tmp_path: Path) -> None:
+def test_run_file_is_plain_json_without_machine_paths(tmp_path: Path) -> None:
     run().write(tmp_path)
     text = (tmp_path / RUN_FILE).read_text()
     assert json.loads(text)["format"] == 1

@@ -19,13 +19,13 @@ def test_every_epoch_covers_every_sample_once(given_sizes: tuple[int, int, int],
 
 
 @given(sizes, st.lists(st.integers(0, 50), min_size=1, max_size=6))
-def test_a_step_depends_on_itself_alone(given_sizes: tuple[int, int, int], steps: list[int]) -> None:
+def test_step_order_depends_only_on_the_step(given_sizes: tuple[int, int, int], steps: list[int]) -> None:
     one = EpochShuffle(*given_sizes)
     for step in steps:
         np.testing.assert_array_equal(one(step), EpochShuffle(*given_sizes)(step))
 
 
-def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+def test_epochs_and_seeds_have_different_orders() -> None:
     order = EpochShuffle(50, 50, 0)
     assert list(order(0)) != list(order(1))
     assert list(order(0)) != list(EpochShuffle(50, 50, 1)(0))

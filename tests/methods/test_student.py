@@ -41,7 +41,7 @@ def hidden(images: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
     return add_foreign_objects(torch.from_numpy(images)).numpy()
 
 
-def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() -> None:
+def test_foreign_objects_vary_and_leave_the_input_unchanged() -> None:
     images = torch.full((400, 2, 64, 64), 100, dtype=torch.uint8)
     torch.manual_seed(0)
     shown = add_foreign_objects(images)
@@ -65,7 +65,7 @@ def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() ->
     assert covered[:, :, 32, 32].all(1).float().mean() > 0.03  # the middle of both views at once
 
 
-def test_a_cell_holds_something_foreign_where_a_pixel_differs_visibly() -> None:
+def test_foreign_cell_contains_a_visibly_changed_pixel() -> None:
     images = torch.full((1, 1, 8, 8), 100, dtype=torch.uint8)
     shown = images.clone()
     shown[0, 0, 1, 6], shown[0, 0, 7, 0] = 90, 105  # seen in the upper right cell, not in the lower left one
@@ -95,7 +95,7 @@ def student(data: Path, teacher: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.mark.slow
-def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, teacher: Path, student: Path) -> None:
+def test_student_matches_its_teacher_and_resists_foreign_objects(data: Path, teacher: Path, student: Path) -> None:
     assert sha256(student / "encoder" / WEIGHTS) == sha256(teacher / "encoder" / WEIGHTS)
     dataset = open_dataset(data)
     images = dataset.read_images(dataset.frames("test-id").index)
@@ -128,7 +128,7 @@ def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, te
 
 
 @pytest.mark.slow
-def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -> None:
+def test_predictions_locate_foreign_objects(data: Path, student: Path) -> None:
     dataset = open_dataset(data)
     estimator = Estimator.load(student)
     images = dataset.read_images(dataset.frames("test-id").index[:200])
@@ -145,7 +145,7 @@ def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tmp_path: Path) -> None:
+def test_predict_and_report_show_foreign_objects(data: Path, student: Path, tmp_path: Path) -> None:
     Image.fromarray(tiny.draw(np.zeros(2))[0]).save(tmp_path / "right.png")
     damaged = tiny.draw(np.zeros(2))[1]
     damaged[:4, 12:] = 255
@@ -164,7 +164,7 @@ def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tm
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_a_student_needs_no_window(tiny_data: Path, tmp_path: Path) -> None:
+def test_student_works_without_a_window(tiny_data: Path, tmp_path: Path) -> None:
     short = Optimisation(epochs=1, batch=20, learning_rate=1e-3)
     without = tiny.encoder_recipe(anchor_weight=0, training=short, foreign=0.5, student=short)
     anchored.fit(tiny_data, tmp_path / "run", without, method="ldr", show=False)
@@ -173,7 +173,7 @@ def test_a_student_needs_no_window(tiny_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
+def test_benchmark_measures_cost_and_detection_of_occlusion(
     data: Path, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Path(shutil.copytree(student, tmp_path / "run"))
@@ -206,9 +206,7 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
 
 
 @pytest.mark.slow
-def test_a_finished_fit_gets_a_student_without_being_trained_anew_and_goes_on_after_a_kill(
-    tiny_data: Path, tmp_path: Path
-) -> None:
+def test_student_is_added_to_a_finished_fit_and_resumes_after_a_kill(tiny_data: Path, tmp_path: Path) -> None:
     short = Optimisation(epochs=3, batch=20, learning_rate=1e-3)
     whole, run, asked = tmp_path / "whole", tmp_path / "run", recipe(training=short, student=short)
     anchored.fit(tiny_data, whole, asked, show=False)
@@ -223,7 +221,7 @@ def test_a_finished_fit_gets_a_student_without_being_trained_anew_and_goes_on_af
 
 
 @pytest.mark.slow
-def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, teacher: Path) -> None:
+def test_run_of_an_earlier_version_has_no_student(tmp_path: Path, teacher: Path) -> None:
     content = read_json(teacher / RUN_FILE)
     del content["recipe"]["foreign"], content["recipe"]["student"]
     write_json(tmp_path / RUN_FILE, content)
@@ -233,6 +231,6 @@ def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, teacher:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
-def test_a_share_out_of_range_is_refused(share: float) -> None:
+def test_foreign_share_out_of_range_is_refused(share: float) -> None:
     with pytest.raises(UserError, match="foreign must be between 0 and 1"):
         recipe(foreign=share)

@@ -67,14 +67,14 @@ def short(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return {method: folder / method for method in tiny.LABELLED}
 
 
-def test_it_reads_radians_as_they_are(run: Path, data: Path) -> None:
+def test_supervised_method_predicts_radians(run: Path, data: Path) -> None:
     dataset, estimator = open_dataset(data), Estimator.load(run)
     rows = dataset.frames("test-id").index
     error = estimator.angles(dataset.read_images(rows)) - dataset.states("test-id")
     assert (error**2).mean(0).max() < 0.1 * dataset.states("test-id").var(0).min()
 
 
-def test_its_story_tells_curves_and_labels(run: Path) -> None:
+def test_training_summary_contains_curves_and_label_counts(run: Path) -> None:
     summary = read_json(run / TRAINING_FILE)
     curves = summary["stages"]["angles"]
     assert curves["held_out"][-1] < curves["held_out"][0]
@@ -88,7 +88,7 @@ def test_its_story_tells_curves_and_labels(run: Path) -> None:
         assert summary["collapse"]["fault"] is None
 
 
-def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> None:
+def test_evaluation_of_a_supervised_run_fits_no_line(run: Path, data: Path, tmp_path: Path) -> None:
     results = evaluate(run, data, tmp_path / "e", occlusions=(0, 4), show=False)
     assert {row.calibration_labels for row in results.rows} == {0}
     assert {row.labels for row in results.rows} == {2000}
@@ -111,7 +111,7 @@ def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("method", "kind"), [("cnn", AngleStage), ("jointnet", PretrainingStage), ("jointnet", AngleStage)]
 )
-def test_killed_it_goes_on_to_the_same_weights(
+def test_killed_fit_resumes_to_the_same_weights(
     method: str, kind: type[Stage], tiny_data: Path, short: dict[str, Path], tmp_path: Path
 ) -> None:
     with killed(kind, 7):
@@ -121,9 +121,7 @@ def test_killed_it_goes_on_to_the_same_weights(
 
 
 @pytest.mark.any_processor
-def test_another_share_of_labels_takes_the_same_pretraining(
-    tiny_data: Path, short: dict[str, Path], tmp_path: Path
-) -> None:
+def test_other_label_fraction_keeps_the_pretraining(tiny_data: Path, short: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(short["jointnet"], tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("weights.safetensors")}
     fit(tiny_data, tmp_path / "run", short_recipe("jointnet", labels=0.5), method="jointnet", show=False)
@@ -133,7 +131,7 @@ def test_another_share_of_labels_takes_the_same_pretraining(
 
 @pytest.mark.any_processor
 @pytest.mark.parametrize("frozen", [True, False])
-def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(
+def test_labels_update_the_pretrained_encoder_unless_frozen(
     frozen: bool, tiny_data: Path, short: dict[str, Path], tmp_path: Path
 ) -> None:
     run = short["jointnet"]
@@ -151,7 +149,7 @@ def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(
 
 
 @pytest.mark.any_processor
-def test_other_angles_are_another_run(short: dict[str, Path], tmp_path: Path) -> None:
+def test_different_angles_make_a_different_run(short: dict[str, Path], tmp_path: Path) -> None:
     """The checksum of a data set leaves angles out; a supervised run must not."""
     other = tiny.write_data(tmp_path / "other", change=lambda states: states.update(train=states["train"] + 0.1))
     shutil.copytree(short["cnn"], tmp_path / "run")
@@ -162,7 +160,9 @@ def test_other_angles_are_another_run(short: dict[str, Path], tmp_path: Path) ->
 
 
 @pytest.mark.any_processor
-def test_pretraining_is_taken_over_from_the_same_alone(tiny_data: Path, short: dict[str, Path], tmp_path: Path) -> None:
+def test_pretraining_is_reused_only_with_the_same_recipe(
+    tiny_data: Path, short: dict[str, Path], tmp_path: Path
+) -> None:
     first, chosen, own = short["jointnet"], short_recipe("jointnet"), tmp_path / "own"
     assert isinstance(chosen, JointNetRecipe)
     fit(tiny_data, own, replace(chosen, momentum=0.9), method="jointnet", show=False)
@@ -181,7 +181,9 @@ def test_pretraining_is_taken_over_from_the_same_alone(tiny_data: Path, short: d
 
 
 @pytest.mark.any_processor
-def test_a_run_of_another_method_holds_no_pretraining(tiny_data: Path, short: dict[str, Path], tmp_path: Path) -> None:
+def test_run_of_another_method_has_no_pretraining_to_reuse(
+    tiny_data: Path, short: dict[str, Path], tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="holds no finished pre-training of method jointnet"):
         fit(
             tiny_data,
@@ -197,7 +199,7 @@ def test_a_run_of_another_method_holds_no_pretraining(tiny_data: Path, short: di
 
 
 @pytest.mark.any_processor
-def test_a_collapsed_pretraining_is_said_and_shown(
+def test_collapsed_pretraining_prints_a_warning_and_is_reported(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(supervised, "collapse", lambda rank, spread: "as told by a test")
@@ -209,7 +211,7 @@ def test_a_collapsed_pretraining_is_said_and_shown(
 
 
 @pytest.mark.any_processor
-def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
+def test_collapse_is_not_tested_with_few_held_out_images(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=4)
     fit(few, tmp_path / "run", short_recipe("jointnet"), method="jointnet", show=False)
     assert read_json(tmp_path / "run" / TRAINING_FILE)["collapse"] is None
@@ -221,7 +223,7 @@ def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
 
 
 @pytest.mark.any_processor
-def test_what_was_taken_over_is_kept_without_the_other_run(
+def test_reused_pretraining_is_kept_without_the_source_run(
     tiny_data: Path, short: dict[str, Path], tmp_path: Path
 ) -> None:
     chosen = short_recipe("jointnet")
@@ -234,7 +236,7 @@ def test_what_was_taken_over_is_kept_without_the_other_run(
 
 
 @pytest.mark.any_processor
-def test_squares_in_training_are_told(tiny_data: Path, tmp_path: Path) -> None:
+def test_erased_share_is_recorded_in_the_results(tiny_data: Path, tmp_path: Path) -> None:
     fit(tiny_data, tmp_path / "run", short_recipe("cnn", random_erasing=0.5), method="cnn", show=False)
     measured = evaluate(tmp_path / "run", tiny_data, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)
     rows = measured.rows
@@ -242,7 +244,7 @@ def test_squares_in_training_are_told(tiny_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.any_processor
-def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
+def test_calibration_uses_fresh_poses_and_leaves_the_evaluation_unchanged(
     run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "run"
@@ -266,13 +268,13 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
 
 
 @pytest.mark.any_processor
-def test_a_baseline_is_not_packaged(run: Path, data: Path, tmp_path: Path) -> None:
+def test_baseline_cannot_be_packaged(run: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a supervised baseline; only label-free estimators can be packaged"):
         package(run, name="tiny", data=data, results=tmp_path / "results.json", out=tmp_path / "out")
 
 
 @pytest.mark.any_processor
-def test_few_held_out_labels_leave_the_flag(
+def test_too_few_held_out_labels_give_only_the_flag(
     tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fit(tiny_data, tmp_path / "run", short_recipe("cnn", labels=0.2), method="cnn", show=False)

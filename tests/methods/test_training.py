@@ -41,7 +41,7 @@ class Steep(Stage):
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 @pytest.mark.parametrize(("clip", "met"), [(None, 1000.0), (0.5, 0.5)])
-def test_the_gradient_is_bounded_under_every_precision(
+def test_gradient_norm_is_clipped_under_every_precision(
     tmp_path: Path, precision: Precision, clip: float | None, met: float
 ) -> None:
     stage = Steep(clip)
@@ -57,7 +57,7 @@ def test_the_gradient_is_bounded_under_every_precision(
     assert stage.norms == pytest.approx([met] * 3, rel=1e-3)
 
 
-def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps() -> None:
+def test_noted_values_are_averaged_over_the_steps() -> None:
     stage = Steep(None)
     for value in (1.0, 3.0):
         stage.note(first=torch.tensor(value))
@@ -69,7 +69,7 @@ def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_figure_that_is_not_finite_names_the_option_to_change(value: float) -> None:
+def test_nonfinite_value_error_names_the_option_to_change(value: float) -> None:
     stage = Steep(None)
     stage.note(loss=torch.tensor(value))
     line = rf"diverged by step 0 \(loss is {value}\); choose a --steep.learning-rate below 0.01"

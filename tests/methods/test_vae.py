@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest, finger_data: Path, tmp_path_factory: pyt
     return folder
 
 
-def test_its_story_tells_the_elbo_and_its_terms(run: Path) -> None:
+def test_training_summary_contains_the_elbo_and_its_terms(run: Path) -> None:
     curves = read_json(run / TRAINING_FILE)["stages"]["vae"]
     assert curves["held_out"][-1] > curves["held_out"][0]
     for elbo, reconstruction, divergence in zip(
@@ -47,7 +47,7 @@ def test_its_story_tells_the_elbo_and_its_terms(run: Path) -> None:
         assert elbo == pytest.approx(-(reconstruction + divergence))
 
 
-def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Path) -> None:
+def test_vae_encodes_images_and_decodes_latents(run: Path, finger_data: Path) -> None:
     found, reader = finished_reader(run, CPU)
     assert isinstance(reader, VAEReader)
     assert found.method in methods_of("factors")
@@ -64,7 +64,7 @@ def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Pat
 
 
 @pytest.mark.parametrize("method", methods_of("factors"))
-def test_killed_it_goes_on_to_the_same_weights(method: str, finger_data: Path, tmp_path: Path) -> None:
+def test_killed_fit_resumes_to_the_same_weights(method: str, finger_data: Path, tmp_path: Path) -> None:
     chosen = tiny.vae_recipe(noise=True, warm_up=5)
     fit(finger_data, tmp_path / "whole", chosen, method=method, show=False)
     with killed(VAEStage, 7):
@@ -75,7 +75,7 @@ def test_killed_it_goes_on_to_the_same_weights(method: str, finger_data: Path, t
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 
 
-def test_settings_change_what_is_learnt(finger_data: Path, tmp_path: Path) -> None:
+def test_each_setting_changes_the_weights(finger_data: Path, tmp_path: Path) -> None:
     recipe, digests = tiny.vae_recipe(), set()
     recipes = (recipe, replace(recipe, beta=4.0), replace(recipe, noise=True), replace(recipe, warm_up=10))
     for number, changed in enumerate(recipes):
@@ -86,7 +86,7 @@ def test_settings_change_what_is_learnt(finger_data: Path, tmp_path: Path) -> No
     assert len(digests) == 5
 
 
-def test_pairs_are_of_an_anchor_and_begin_without_intervention(tiny_data: Path, finger_data: Path) -> None:
+def test_pairs_share_an_anchor_and_start_with_the_observational_pose(tiny_data: Path, finger_data: Path) -> None:
     for data, each in ((tiny_data, 4), (finger_data, 1)):
         dataset = open_dataset(data)
         cache = ImageCache(dataset, "train", tiny.SIDE, progress=False)
@@ -102,7 +102,7 @@ def test_pairs_are_of_an_anchor_and_begin_without_intervention(tiny_data: Path, 
         assert len(pairs_of(images)) == 0
 
 
-def test_an_arm_s_cameras_are_planes(tiny_data: Path, tmp_path: Path) -> None:
+def test_cameras_of_an_arm_are_input_channels(tiny_data: Path, tmp_path: Path) -> None:
     run = fit(tiny_data, tmp_path / "run", tiny.vae_recipe(anchors=8), method="ada-gvae", show=False)
     assert isinstance(run.recipe, VAERecipe)
     assert run.recipe.shape.channels == 2
@@ -115,7 +115,7 @@ def test_an_arm_s_cameras_are_planes(tiny_data: Path, tmp_path: Path) -> None:
     assert made[0].shape == images.shape
 
 
-def test_images_too_small_and_too_long_a_rise_are_refused(finger_data: Path, tmp_path: Path) -> None:
+def test_too_small_images_and_too_long_a_warm_up_are_refused(finger_data: Path, tmp_path: Path) -> None:
     large = tiny.vae_recipe(vae=replace(tiny.vae_recipe().vae, image_size=32))
     with pytest.raises(UserError, match="16x16 images: they cannot be resized to 32x32"):
         fit(finger_data, tmp_path / "large", large, method="beta-vae", show=False)
@@ -125,12 +125,12 @@ def test_images_too_small_and_too_long_a_rise_are_refused(finger_data: Path, tmp
 
 
 @pytest.mark.parametrize("method", ["anchored", "cnn", "ropes"])
-def test_methods_of_arms_refuse_colour(method: str, finger_data: Path, tmp_path: Path) -> None:
+def test_arm_methods_refuse_colour_images(method: str, finger_data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"colour|has no interventions"):
         fit(finger_data, tmp_path / "run", tiny.recipe_of(method), method=method, show=False)
 
 
-def test_commands_of_joint_angles_refuse_a_run_without_any(
+def test_joint_angle_commands_refuse_a_run_without_joints(
     run: Path, finger_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UserError, match="reads no joints; use ropes evaluate"):

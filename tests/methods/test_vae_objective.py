@@ -17,7 +17,7 @@ def posterior(rows: list[list[tuple[float, float]]]) -> Posterior:
     return Posterior(values[..., 0], values[..., 1].log())
 
 
-def test_divergences_are_those_of_normals() -> None:
+def test_divergences_match_normal_distributions() -> None:
     torch.manual_seed(0)
     one, other = (Posterior(torch.randn(5, 3), torch.randn(5, 3)) for _ in range(2))
     p, q = (Normal(each.mean, (0.5 * each.log_variance).exp()) for each in (one, other))
@@ -25,23 +25,23 @@ def test_divergences_are_those_of_normals() -> None:
     torch.testing.assert_close(symmetric_divergence(one, other), 0.5 * (kl_divergence(p, q) + kl_divergence(q, p)))
 
 
-def test_a_pair_shares_what_differs_least() -> None:
+def test_pair_shares_the_latents_that_differ_least() -> None:
     """Divergences 0, .5 and 8 (unit variances: half the squared distance); halfway between 0 and 8 is 4."""
     found = average_shared(posterior([[(0.0, 1.0), (1.0, 1.0), (0.0, 1.0)], [(0.0, 1.0), (2.0, 1.0), (4.0, 1.0)]]))
     assert found.mean.tolist() == [[0.0, 1.5, 0.0], [0.0, 1.5, 4.0]]
 
 
-def test_variances_are_averaged_not_their_logarithms() -> None:
+def test_variances_are_averaged_instead_of_log_variances() -> None:
     found = average_shared(posterior([[(0.0, 1.0), (0.0, 1.0)], [(0.0, 3.0), (9.0, 1.0)]]))
     assert found.log_variance.exp()[:, 0].tolist() == pytest.approx([2.0, 2.0])
 
 
-def test_where_all_differ_alike_nothing_is_shared() -> None:
+def test_nothing_is_shared_when_all_latents_differ_equally() -> None:
     given = posterior([[(0.0, 1.0), (0.0, 1.0)], [(1.0, 1.0), (1.0, 1.0)]])
     torch.testing.assert_close(average_shared(given).mean, given.mean)
 
 
-def test_pairs_do_not_see_one_another() -> None:
+def test_pairs_of_a_batch_are_independent() -> None:
     one = [[(0.0, 1.0), (0.0, 1.0)], [(0.2, 1.0), (4.0, 1.0)]]
     other = [[(5.0, 2.0), (1.0, 1.0)], [(-5.0, 1.0), (1.1, 1.0)]]
     together = average_shared(posterior(one + other))
@@ -51,14 +51,14 @@ def test_pairs_do_not_see_one_another() -> None:
         torch.testing.assert_close(together.log_variance[start : start + 2], alone.log_variance)
 
 
-def test_levels_are_colour_planes() -> None:
+def test_colour_channels_become_planes() -> None:
     image = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8)
     image[0, 0, 0, 1, 2] = 255
     assert as_levels(image)[0, 2].tolist() == [[0.0, 1.0], [0.0, 0.0]]
     torch.testing.assert_close(255 * as_images(as_levels(image), colour=True), image.float())
 
 
-def test_levels_of_grey_images_are_a_plane_for_each_camera() -> None:
+def test_grey_images_have_one_plane_per_camera() -> None:
     images = torch.randint(0, 256, (2, 3, 4, 4), dtype=torch.uint8)
     torch.testing.assert_close(255 * as_levels(images), images.float())
     assert as_images(as_levels(images), colour=False).shape == images.shape

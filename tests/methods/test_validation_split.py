@@ -26,14 +26,14 @@ def mask_of(data: Path, fraction: float) -> tuple[np.ndarray, np.ndarray, np.nda
     return frames.anchor, frames.regime, stratified_held_out(frames.anchor, frames.regime, fraction, 0)
 
 
-def test_whole_recordings_are_held_out_of_every_regime(tmp_path: Path, cache_home: Path) -> None:
+def test_whole_recordings_of_every_regime_are_held_out(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "data", (10, 4, 2, 6, 3), frames=3)
     anchor, regime, held = mask_of(tmp_path / "data", 0.25)
     assert not set(anchor[~held]) & set(anchor[held])
     assert [len(np.unique(anchor[held & (regime == k)])) for k in range(5)] == [2, 1, 1, 2, 1]
 
 
-def test_with_anchors_whole_anchors_are_held_out(tiny_data: Path) -> None:
+def test_whole_anchors_are_held_out(tiny_data: Path) -> None:
     anchor, _, held = mask_of(tiny_data, 0.25)
     assert not set(anchor[~held]) & set(anchor[held])
     assert (len(np.unique(anchor[~held])), len(np.unique(anchor[held]))) == (12, 4)
@@ -46,7 +46,7 @@ def dataset(tiny_data: Path) -> Dataset:
 
 
 @pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
-def test_it_is_what_the_fit_held_out(method: str, dataset: Dataset, tiny_data: Path) -> None:
+def test_held_out_frames_match_the_fit(method: str, dataset: Dataset, tiny_data: Path) -> None:
     recipe = tiny.recipe_of(method)
     run = Run.of(dataset, method=method, recipe=recipe, seed=2)
     images = images_of(tiny_data)
@@ -60,7 +60,7 @@ def test_it_is_what_the_fit_held_out(method: str, dataset: Dataset, tiny_data: P
     assert held_out_frames(replace(run, data_checksum="another"), dataset).all()
 
 
-def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_data: Path) -> None:
+def test_excluded_anchors_count_as_held_out(dataset: Dataset, tiny_data: Path) -> None:
     anchors = np.unique(dataset.frames("train").anchor)
     recipe = replace(tiny.recipe_of("anchored"), anchors=6)
     found = held_out_frames(Run.of(dataset, method="anchored", recipe=recipe, seed=2), dataset)
@@ -70,7 +70,7 @@ def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_
 
 
 @pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
-def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: Dataset) -> None:
+def test_labels_are_drawn_only_from_held_out_poses(method: str, dataset: Dataset) -> None:
     run = Run.of(dataset, method=method, recipe=tiny.recipe_of(method), seed=2)
     fresh = np.flatnonzero(held_out_frames(run, dataset))
     anchor = dataset.frames("train").anchor
@@ -85,7 +85,7 @@ def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: 
     assert (rows_to_label(run, dataset, held + 2, 0) != rows_to_label(run, dataset, held + 2, 1)).any()
 
 
-def test_poses_without_intervention_are_labelled_first(dataset: Dataset) -> None:
+def test_observational_poses_are_labelled_first(dataset: Dataset) -> None:
     run = Run.of(dataset, method="anchored", recipe=tiny.recipe_of("anchored"), seed=2)
     fresh, usual = held_out_frames(run, dataset), without_intervention(dataset)
     number = int((fresh & usual).sum())
@@ -96,7 +96,7 @@ def test_poses_without_intervention_are_labelled_first(dataset: Dataset) -> None
     assert len(set(map(tuple, few))) > 1
 
 
-def test_of_recordings_by_policy_every_one_is_labelled_before_a_second_pose_of_any(tmp_path: Path) -> None:
+def test_every_recording_is_labelled_once_before_a_second_pose(tmp_path: Path) -> None:
     write_apart(tmp_path / "data", (4, 4, 4, 4, 4), frames=6)
     dataset = open_dataset(tmp_path / "data")
     run = replace(Run.of(dataset, method="ldr", recipe=tiny.recipe_of("ldr"), seed=2), data_checksum="of other data")

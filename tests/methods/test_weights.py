@@ -14,7 +14,7 @@ def run_of(folder: Path, *contents: bytes) -> Path:
     return folder
 
 
-def test_a_copy_has_the_digest_and_other_weights_have_another(tmp_path: Path) -> None:
+def test_digest_is_equal_for_copies_and_differs_for_other_weights(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", b"first", b"second")
     digest = weights_digest(run)
     copy = Path(shutil.copytree(run, tmp_path / "elsewhere" / "copy"))
@@ -25,6 +25,6 @@ def test_a_copy_has_the_digest_and_other_weights_have_another(tmp_path: Path) ->
     assert weights_digest(copy) != digest
 
 
-def test_weights_of_another_stage_are_others(tmp_path: Path) -> None:
+def test_digest_depends_on_the_stage_of_the_weights(tmp_path: Path) -> None:
     assert weights_digest(run_of(tmp_path / "a", b"x", b"y")) != weights_digest(run_of(tmp_path / "b", b"y", b"x"))
     assert weights_digest(run_of(tmp_path / "c", b"x")) != weights_digest(run_of(tmp_path / "d", b"x", b"y"))

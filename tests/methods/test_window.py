@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_it_reads_both_joints_and_the_same_after_loading(run: Path, data: Path) -> None:
+def test_window_run_learns_both_joints_and_reloads_identically(run: Path, data: Path) -> None:
     dataset, estimator = open_dataset(data), Estimator.load(run)
     images = dataset.read_images(dataset.frames("test-id").index)
     assert images.shape[2:] == (SIDE, SIDE)
@@ -69,7 +69,7 @@ def test_it_reads_both_joints_and_the_same_after_loading(run: Path, data: Path) 
 
 
 @pytest.mark.slow
-def test_the_window_takes_part(run: Path, data: Path) -> None:
+def test_window_affects_the_coordinates(run: Path, data: Path) -> None:
     """Pixels that change places within squares of two by two change only what windows show."""
     dataset, estimator = open_dataset(data), Estimator.load(run)
     images = dataset.read_images(dataset.frames("test-id").index[:50])
@@ -79,7 +79,7 @@ def test_the_window_takes_part(run: Path, data: Path) -> None:
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_it_is_evaluated_under_occlusion_and_packaged(run: Path, data: Path, tmp_path: Path) -> None:
+def test_window_run_is_evaluated_under_occlusion_and_packaged(run: Path, data: Path, tmp_path: Path) -> None:
     evaluate(run, data, tmp_path / "e", occlusions=(0, 12), sizes=tiny.SIZES, show=False)
     rows = read_results(tmp_path / "e" / "results.json").rows
     assert {row.occlusion for row in rows} == {0, 12}
@@ -132,7 +132,7 @@ def test_recipes_without_larger_images_are_stored_as_before() -> None:
 
 
 @pytest.mark.slow
-def test_the_run_says_what_windows_are_cut_from(run: Path) -> None:
+def test_run_records_the_window_image_size(run: Path) -> None:
     assert read_json(run / RUN_FILE)["recipe"]["encoder"]["window_image_size"] == SIDE
     assert Run.read(run).recipe == tiny_window.recipe()
 
@@ -162,7 +162,7 @@ def test_the_run_says_what_windows_are_cut_from(run: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_window_options_are_refused(
     options: tuple[str, ...], line: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"

@@ -8,7 +8,7 @@ from ropes.metrics import bend, matched_means
 RNG = np.random.default_rng(0)
 
 
-def test_a_bend_is_taken_back() -> None:
+def test_bend_is_inverted() -> None:
     angles = RNG.normal(size=20_000)
     read = np.arctan(angles)
     knots = matched_means(read, RNG.normal(size=20_000))
@@ -19,12 +19,12 @@ def test_a_bend_is_taken_back() -> None:
     )
 
 
-def test_what_is_spread_as_it_should_be_stays() -> None:
+def test_matching_distribution_is_left_unchanged() -> None:
     values = RNG.normal(size=5000)
     np.testing.assert_allclose(bend(values, matched_means(values, values)), values, atol=1e-12)
 
 
-def test_it_rises_everywhere_and_goes_on_straight_beyond_the_knots() -> None:
+def test_bend_is_increasing_and_linear_beyond_the_knots() -> None:
     knots = matched_means(RNG.normal(size=500) ** 3, RNG.uniform(-1, 1, 700))
     at = np.linspace(knots[0, 0] - 3, knots[0, -1] + 3, 4001)
     found = bend(at, knots)
@@ -39,6 +39,6 @@ def test_it_rises_everywhere_and_goes_on_straight_beyond_the_knots() -> None:
     ("values", "message"),
     [(np.zeros(39), "at least 40"), (np.full(50, np.nan), "finite"), (np.zeros(50), "equal"), (np.eye(50), "in a row")],
 )
-def test_too_little_to_match_is_refused(values: np.ndarray, message: str) -> None:
+def test_too_few_values_to_match_are_refused(values: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         matched_means(values, np.arange(50.0))

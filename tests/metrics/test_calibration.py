@@ -9,7 +9,7 @@ from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.metrics import PAPER_SIZES, calibrated_mse, linear_calibration, mcc, protocol
 
 
-def test_line_of_a_hand_solved_case() -> None:
+def test_line_matches_hand_solved_case() -> None:
     # Points (0, 1), (1, 1), (2, 4): slope 3/2, intercept 2 - 3/2 = 1/2; residuals -1/2, 1, -1/2.
     x, y = [[0.0], [1.0], [2.0]], [[1.0], [1.0], [4.0]]
     slope, intercept = linear_calibration(x, y)
@@ -17,7 +17,7 @@ def test_line_of_a_hand_solved_case() -> None:
     assert calibrated_mse(x, y, slope, intercept) == pytest.approx([(0.25 + 1 + 0.25) / 3])
 
 
-def test_a_dead_coordinate_predicts_the_mean() -> None:
+def test_constant_coordinate_predicts_the_mean() -> None:
     y = np.array([[1.0], [2.0], [6.0]])
     slope, intercept = linear_calibration(np.full((3, 1), 7.0), y)
     assert (slope[0], intercept[0]) == (0.0, 3.0)
@@ -35,7 +35,7 @@ def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed: int, scal
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_on_its_own_samples_the_error_is_variance_times_one_minus_squared_correlation(seed: int) -> None:
+def test_error_on_fit_samples_equals_variance_times_one_minus_r_squared(seed: int) -> None:
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(60, 2))
     guess = 0.3 * z + rng.normal(size=(60, 2))
@@ -57,7 +57,7 @@ def test_protocol_recovers_a_known_noise() -> None:
     assert np.all(measured.mcc_std > 0)
 
 
-def test_best_repeat_is_each_joints_own_and_agrees_with_its_pairs() -> None:
+def test_best_repeat_is_chosen_per_joint_and_matches_its_pairs() -> None:
     rng = np.random.default_rng(3)
     z = rng.normal(size=(2000, 3))
     measured = protocol(z + rng.normal(size=z.shape), z, np.random.default_rng(4))
@@ -68,7 +68,7 @@ def test_best_repeat_is_each_joints_own_and_agrees_with_its_pairs() -> None:
     assert np.all(measured.best_mcc >= measured.mcc_mean)
 
 
-def test_fitted_and_tested_poses_are_different_and_fresh() -> None:
+def test_fit_and_test_poses_are_disjoint_and_redrawn() -> None:
     # Every angle is unique, so the tested angles say which poses were drawn.
     z = np.arange(30.0)[:, None]
     noisy = z + np.random.default_rng(0).normal(size=z.shape)
@@ -96,14 +96,14 @@ def test_a_line_may_be_fitted_on_other_poses_than_those_that_are_tested() -> Non
         protocol(*shifted, np.random.default_rng(1), 4, 20, 10, elsewhere=few)
 
 
-def test_the_best_assignment_finds_coordinates_that_are_permuted() -> None:
+def test_best_assignment_matches_permuted_coordinates() -> None:
     angles = np.random.default_rng(0).normal(size=(60, 2))
     found = protocol(angles[:, ::-1], angles, np.random.default_rng(1), 4, 20, 10)
     assert found.mcc_matched == pytest.approx([1.0, 1.0])
     assert (found.mcc_mean < 0.6).all()
 
 
-def test_same_generator_same_numbers() -> None:
+def test_same_generator_gives_the_same_numbers() -> None:
     rng = np.random.default_rng(5)
     z, guess = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
     first = protocol(guess, z, np.random.default_rng(7), fit=20, test=20)
@@ -112,7 +112,7 @@ def test_same_generator_same_numbers() -> None:
     np.testing.assert_array_equal(first.best_estimate, again.best_estimate)
 
 
-def test_hungarian_protocol_reads_permuted_coordinates() -> None:
+def test_hungarian_protocol_handles_permuted_coordinates() -> None:
     z = np.random.default_rng(6).normal(size=(60, 3))
     measured = protocol(z[:, [1, 2, 0]], z, np.random.default_rng(0), fit=40, test=20, matching="hungarian")
     np.testing.assert_allclose(measured.mcc_mean, 1)
@@ -133,7 +133,7 @@ def test_too_few_poses_are_refused() -> None:
         calibrated_mse(np.zeros((0, 1)), np.zeros((0, 1)), [1.0], [0.0])
 
 
-def test_sizes_left_out_are_the_paper_s() -> None:
+def test_default_sizes_are_those_of_the_paper() -> None:
     assert (PAPER_SIZES.repeats, PAPER_SIZES.fit, PAPER_SIZES.test) == (15, CALIBRATION_LABELS, 500)
     z = np.random.default_rng(0).normal(size=(PAPER_SIZES.fit + PAPER_SIZES.test - 1, 2))
     with pytest.raises(ValueError, match=f"{PAPER_SIZES.fit} to fit, {PAPER_SIZES.test} to test"):

@@ -44,14 +44,14 @@ def score(metric: Metric, latents: Floats, factors: Floats) -> float:
 
 
 @pytest.mark.parametrize("samples", [20, 53, 400])
-def test_few_samples_are_enough_for_latents_that_are_the_factors(samples: int) -> None:
+def test_few_samples_suffice_for_latents_equal_to_the_factors(samples: int) -> None:
     factors = np.random.default_rng(0).uniform(size=(samples, 2))
     found = dci(factors, factors)
     assert found.disentanglement > 0.5
     assert found.informativeness > 0.3
 
 
-def test_importances_by_hand() -> None:
+def test_dci_scores_match_hand_calculation() -> None:
     """Rows of (3/4, 1/4): 1 − H(1/4) in bits."""
     held = 1 + 0.75 * math.log2(0.75) + 0.25 * math.log2(0.25)
     matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
@@ -62,7 +62,7 @@ def test_importances_by_hand() -> None:
     assert disentanglement(np.zeros((4, 3))) == 0
 
 
-def test_rows_are_latents_and_columns_factors() -> None:
+def test_importance_rows_are_latents_and_columns_factors() -> None:
     """Two latents for one factor are disentangled but not complete; one latent for two factors the reverse."""
     matrix = np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]])
     assert disentanglement(matrix) == 1
@@ -71,12 +71,12 @@ def test_rows_are_latents_and_columns_factors() -> None:
     assert completeness(matrix.T) == 1
 
 
-def test_a_latent_of_no_importance_counts_for_nothing() -> None:
+def test_latent_of_zero_importance_is_ignored() -> None:
     assert disentanglement(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])) == 1
     assert disentanglement(np.array([[3.0, 0.0], [0.5, 0.5]])) == pytest.approx(0.75)
 
 
-def test_information_by_hand() -> None:
+def test_mutual_information_matches_hand_calculation() -> None:
     """p(a, b) = (.4, .1; .1, .4): .8 log 1.6 + .2 log .4."""
     joint = [(0, 0)] * 4 + [(0, 1)] + [(1, 0)] + [(1, 1)] * 4
     values = np.array(joint * 10, dtype=float)
@@ -85,14 +85,14 @@ def test_information_by_hand() -> None:
     assert entropy[0] == pytest.approx(math.log(2))
 
 
-def test_the_gap_by_hand() -> None:
+def test_mig_matches_hand_calculation() -> None:
     assert mig(BINARY, BINARY) == pytest.approx(1)
     assert mig(BINARY[:, [0, 0, 1, 1]], BINARY) == pytest.approx(0)
     both = np.stack([2 * BINARY[:, 0] + BINARY[:, 1], BINARY[:, 0]], axis=1)  # the gap of factor 0 is 0, of 1 it is 1
     assert mig(both, BINARY) == pytest.approx(0.5)
 
 
-def test_modularity_by_hand() -> None:
+def test_modularity_matches_hand_calculation() -> None:
     both = (2 * BINARY[:, 0] + BINARY[:, 1])[:, None]
     assert modularity(BINARY, BINARY) == pytest.approx(1)
     assert modularity(both, BINARY) == pytest.approx(0)
@@ -102,25 +102,25 @@ def test_modularity_by_hand() -> None:
 
 @pytest.mark.parametrize("values", [3, 5, 7, 12, 20])
 @pytest.mark.parametrize("samples", [500, 2_001])
-def test_a_latent_that_never_changes_tells_nothing(values: int, samples: int) -> None:
+def test_constant_latent_has_no_modularity(values: int, samples: int) -> None:
     """What rounding leaves of no information must not make it modular."""
     factors = np.stack([np.arange(samples) % values, np.random.default_rng(0).normal(size=samples)], axis=1)
     assert modularity(np.full((samples, 1), 0.3), factors) == 0
 
 
-def test_sap_by_hand() -> None:
+def test_sap_matches_hand_calculation() -> None:
     """Squared correlations of factor 0: 1 and, with (v0 + v1), 1/2; of factor 1: 1/2 and 0."""
     latents = np.stack([BINARY[:, 0], BINARY.sum(axis=1)], axis=1)
     assert sap(latents, BINARY) == pytest.approx((0.5 + 0.5) / 2)
 
 
-def test_sap_of_classes_is_what_a_line_gets_right() -> None:
+def test_categorical_sap_is_linear_classification_accuracy() -> None:
     """A latent alone tells factor 0 wholly, the other one half of it: accuracies 1 and about .5."""
     found = sap(BINARY + 0.01 * np.random.default_rng(0).normal(size=BINARY.shape), BINARY, categorical=(0, 1))
     assert found == pytest.approx(0.5, abs=0.12)
 
 
-def test_explicitness_of_what_is_told_and_of_noise() -> None:
+def test_explicitness_is_high_for_linear_codes_and_chance_for_noise() -> None:
     noise = np.random.default_rng(0).normal(size=(2_000, 3))
     factors = grid()
     assert explicitness(factors[:, :2] @ np.array([[1.0, 0.5], [-0.3, 1.0]]), factors[:, :2]) > 0.95
@@ -128,7 +128,7 @@ def test_explicitness_of_what_is_told_and_of_noise() -> None:
 
 
 @pytest.mark.slow
-def test_perfect_and_mixed_codes_stand_apart() -> None:
+def test_every_metric_separates_perfect_from_mixed_codes() -> None:
     factors = grid()
     unit = (factors - factors.mean(0)) / factors.std(0)
     mixed = unit @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
@@ -139,7 +139,7 @@ def test_perfect_and_mixed_codes_stand_apart() -> None:
 
 
 @pytest.mark.slow
-def test_informativeness_is_measured_on_other_samples() -> None:
+def test_informativeness_is_measured_on_held_out_samples() -> None:
     """Trees learn noise by heart; what they tell of new samples is nothing."""
     noise = np.random.default_rng(0).normal(size=(400, 5))
     found = dci(noise, grid(400))
@@ -148,7 +148,7 @@ def test_informativeness_is_measured_on_other_samples() -> None:
     np.testing.assert_allclose(found.importance.sum(axis=0), 1)
 
 
-def test_classes_have_no_order() -> None:
+def test_classes_are_treated_as_unordered() -> None:
     """Classes by a circle: accuracy 1; which column it was is told."""
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 3, 600).astype(float)
@@ -161,7 +161,7 @@ def test_classes_have_no_order() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
+def test_same_seed_gives_the_same_score() -> None:
     factors, noise = grid(), np.random.default_rng(3).normal(size=(2_000, 3))
     latents = factors + 8 * noise
     for metric in (dci, beta_vae_score, factor_vae_score, explicitness):
@@ -197,7 +197,7 @@ def scored(metric: Metric, latents: Floats, factors: Floats) -> float:
     signs=st.tuples(*[st.sampled_from([-1.0, 1.0])] * 3),
     scales=st.tuples(*[st.floats(0.5, 20)] * 3),
 )
-def test_order_sign_and_scale_of_latents_do_not_count(
+def test_scores_are_invariant_to_order_sign_and_scale_of_latents(
     mixed: tuple[Floats, Floats, dict[str, float]],
     order: list[int],
     signs: tuple[float, ...],
@@ -212,7 +212,7 @@ def test_order_sign_and_scale_of_latents_do_not_count(
 
 
 @pytest.mark.slow
-def test_faint_latents_are_left_out_and_the_others_are_not() -> None:
+def test_factor_vae_score_ignores_latents_of_low_variance() -> None:
     """A faint copy of a factor would be the least varying; a mask taken by its length would keep it."""
     factors = grid()
     unit = (factors - factors.mean(0)) / factors.std(0)
@@ -223,7 +223,7 @@ def test_faint_latents_are_left_out_and_the_others_are_not() -> None:
     assert float(one) == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_factors_that_depend_on_one_another_have_no_score() -> None:
+def test_dependent_factors_have_no_score() -> None:
     factors = grid(4_000)
     possible = factors[factors[:, 0] + factors[:, 1] < 8]
     for metric in (beta_vae_score, factor_vae_score):
@@ -253,7 +253,7 @@ def test_bad_arrays_are_refused(metric: Metric) -> None:
             metric(latents, other)
 
 
-def test_what_single_metrics_cannot_do_is_refused() -> None:
+def test_metric_specific_invalid_input_raises() -> None:
     factors = grid(100)
     for metric in (mig, modularity):
         with pytest.raises(ValueError, match="10 samples do not fill 20 bins"):
@@ -275,6 +275,6 @@ def test_what_single_metrics_cannot_do_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_torch_is_not_imported() -> None:
+def test_metrics_do_not_import_torch() -> None:
     code = "import sys; from ropes.metrics import dci; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

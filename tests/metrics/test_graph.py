@@ -36,7 +36,7 @@ def test_each_missing_extra_or_reversed_edge_counts_once(estimated: np.ndarray, 
 
 
 @given(GRAPHS, GRAPHS, GRAPHS, st.permutations(range(4)))
-def test_it_is_a_distance_and_blind_to_the_order_of_joints(a: Graph, b: Graph, c: Graph, order: list[int]) -> None:
+def test_shd_is_a_metric_and_invariant_to_joint_order(a: Graph, b: Graph, c: Graph, order: list[int]) -> None:
     for graph in (a, b, c):
         np.fill_diagonal(graph, False)
     between = structural_hamming_distance
@@ -53,6 +53,6 @@ def test_it_is_a_distance_and_blind_to_the_order_of_joints(a: Graph, b: Graph, c
         (np.full((3, 3), 0.5), "holds 0 and 1 only"),
     ],
 )
-def test_what_is_no_graph_is_refused(estimated: np.ndarray, line: str) -> None:
+def test_invalid_graph_raises(estimated: np.ndarray, line: str) -> None:
     with pytest.raises(ValueError, match=line):
         structural_hamming_distance(estimated, CHAIN)

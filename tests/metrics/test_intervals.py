@@ -12,12 +12,12 @@ from ropes.metrics.intervals import auroc, conformal_quantile, coverage, leave_o
 @pytest.mark.parametrize(
     ("count", "level", "place"), [(9, 0.9, 9), (10, 0.9, 10), (19, 0.9, 18), (99, 0.9, 90), (3, 0.5, 2)]
 )
-def test_the_quantile_is_the_score_at_its_place(count: int, level: float, place: int) -> None:
+def test_conformal_quantile_is_the_score_of_the_right_rank(count: int, level: float, place: int) -> None:
     scores = np.random.default_rng(count).permutation(np.arange(1.0, count + 1))
     assert conformal_quantile(scores[:, None], level) == [place]
 
 
-def test_too_few_scores_promise_nothing() -> None:
+def test_too_few_scores_give_an_infinite_quantile() -> None:
     assert np.isinf(conformal_quantile(np.ones((8, 2)), 0.9)).all()
 
 
@@ -32,7 +32,7 @@ def test_infinite_scores_are_refused() -> None:
         conformal_quantile(np.array([[1.0], [np.inf]]), 0.5)
 
 
-def test_a_column_that_lacks_samples_has_the_quantile_of_those_that_it_has() -> None:
+def test_column_with_missing_samples_uses_the_remaining_ones() -> None:
     scores = np.random.default_rng(0).normal(size=(40, 3)) ** 2
     lacking = scores.copy()
     lacking[::2, 0], lacking[4:, 2] = np.nan, np.nan
@@ -43,7 +43,7 @@ def test_a_column_that_lacks_samples_has_the_quantile_of_those_that_it_has() -> 
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
-def test_a_further_score_is_held_as_often_as_promised(level: float) -> None:
+def test_new_score_is_covered_at_the_promised_rate(level: float) -> None:
     # Exact for continuous scores: P = ⌈(n + 1) level⌉ / (n + 1), whatever their distribution.
     rng, count, trials = np.random.default_rng(0), 29, 4000
     scores = rng.standard_cauchy((count, trials)) ** 2
@@ -52,7 +52,7 @@ def test_a_further_score_is_held_as_often_as_promised(level: float) -> None:
     assert abs(held - expected) < 4 * np.sqrt(expected * (1 - expected) / trials)
 
 
-def test_residuals_are_those_of_lines_fitted_without_the_sample() -> None:
+def test_leave_one_out_residuals_match_refitted_lines() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
     found = leave_one_out_residuals(x, y)
@@ -62,7 +62,7 @@ def test_residuals_are_those_of_lines_fitted_without_the_sample() -> None:
         np.testing.assert_allclose(found[k], slope * x[k] + intercept - y[k])
 
 
-def test_residuals_that_cannot_be_had_are_refused() -> None:
+def test_undefined_leave_one_out_residuals_raise() -> None:
     with pytest.raises(ValueError, match="three samples or more"):
         leave_one_out_residuals([[0.0], [1.0]], [[0.0], [1.0]])
     with pytest.raises(ValueError, match="does not vary"):
@@ -76,7 +76,7 @@ def test_coverage_counts_both_ends() -> None:
     assert coverage(np.full((4, 1), 1.0), np.full((4, 1), 2.0), truth) == [0.5]
 
 
-def test_auroc_by_hand() -> None:
+def test_auroc_matches_hand_calculation() -> None:
     assert auroc([0, 1], [2, 3]) == 1
     assert auroc([2, 3], [0, 1]) == 0
     assert auroc([1, 1], [1]) == 0.5
@@ -88,7 +88,7 @@ def test_auroc_by_hand() -> None:
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.lists(st.integers(-5, 5), min_size=1, max_size=9))
-def test_auroc_is_the_probability_it_says(inside: list[int], outside: list[int]) -> None:
+def test_auroc_is_the_probability_of_correct_ranking(inside: list[int], outside: list[int]) -> None:
     pairs = [(high > low) + 0.5 * (high == low) for low in inside for high in outside]
     assert auroc(inside, outside) == pytest.approx(np.mean(pairs))
     assert auroc(np.exp(inside), np.exp(outside)) == pytest.approx(np.mean(pairs))

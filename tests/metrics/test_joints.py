@@ -17,7 +17,7 @@ from ropes.metrics.joints import (
 )
 
 
-def test_each_figure_of_the_protocol_and_of_a_row_has_its_entry() -> None:
+def test_every_protocol_and_row_figure_has_a_table_entry() -> None:
     names = {name for metric in JOINT_METRICS for name in metric.fields}
     figures = {field.name for field in fields(Row)} - {field.name for field in fields(JointConditions)} - {"seed"}
     assert figures == names
@@ -30,7 +30,7 @@ def test_labels_change_the_error_and_not_the_correlation() -> None:
     assert not {"mcc_mean", "mcc_std", "mcc_matched"} & changed
 
 
-def test_an_error_of_a_hand_solved_case() -> None:
+def test_squared_error_matches_hand_solved_case() -> None:
     estimates, angles = np.array([[1.0, 0.0], [3.0, 2.0]]), np.array([[0.0, 0.0], [0.0, 4.0]])
     assert squared_error(estimates, angles).tolist() == [5.0, 2.0]
 

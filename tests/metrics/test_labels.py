@@ -17,7 +17,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def test_with_all_labels_it_is_the_protocol() -> None:
+def test_all_labels_reproduce_the_protocol() -> None:
     expected = protocol(ESTIMATES, ANGLES, rng(), repeats=7, fit=60, test=40)
     found = errors_of(ESTIMATES, ANGLES, rng(), [60])
     assert list(found) == [60]
@@ -25,7 +25,7 @@ def test_with_all_labels_it_is_the_protocol() -> None:
     np.testing.assert_allclose(found[60]["mse_std"], expected.mse_std)
 
 
-def test_fewer_labels_are_the_first_of_the_same_draw() -> None:
+def test_fewer_labels_are_a_prefix_of_the_same_draw() -> None:
     drawn = rng().permutation(200)
     few, tested = drawn[:5], drawn[60:100]
     line = linear_calibration(ESTIMATES[few], ANGLES[few])
@@ -34,7 +34,7 @@ def test_fewer_labels_are_the_first_of_the_same_draw() -> None:
     np.testing.assert_array_equal(found[5]["mse_std"], 0)
 
 
-def test_a_given_map_is_tested_as_it_is_on_the_same_poses() -> None:
+def test_given_calibration_is_tested_on_the_same_poses() -> None:
     def known(estimates: np.ndarray) -> np.ndarray:
         return estimates * [1 / 3, -2.0] + [-1 / 3, 4.0]
 
@@ -45,7 +45,7 @@ def test_a_given_map_is_tested_as_it_is_on_the_same_poses() -> None:
     np.testing.assert_allclose(found[0]["mse_mean"], (noise**2).mean(axis=0))
 
 
-def test_the_error_falls_with_labels_as_least_squares_says() -> None:
+def test_error_falls_with_labels_as_least_squares_theory_predicts() -> None:
     # With normal estimates the error of a line on n poses is that of the best line times (n + 1)(n − 2)/(n(n − 3)).
     draw = np.random.default_rng(1)
     estimates = draw.normal(size=(4000, 1))
@@ -61,6 +61,6 @@ def test_the_error_falls_with_labels_as_least_squares_says() -> None:
     ("counts", "n", "line"),
     [((1,), 200, "a line needs 2 to 60 labelled poses, got 1"), ((61,), 200, "got 61"), ((5,), 99, "needs 100 poses")],
 )
-def test_what_cannot_be_is_refused(counts: tuple[int, ...], n: int, line: str) -> None:
+def test_invalid_counts_raise(counts: tuple[int, ...], n: int, line: str) -> None:
     with pytest.raises(ValueError, match=line):
         errors_of(ESTIMATES[:n], ANGLES[:n], rng(), counts)

@@ -22,14 +22,14 @@ def pose(turn: Rotation | None = None, at: tuple[float, float, float] = (0.0, 0.
     return made[None]
 
 
-def test_a_position_is_off_by_the_distance_in_millimetres() -> None:
+def test_position_error_is_the_distance_in_millimetres() -> None:
     assert position_error(pose(at=(0.003, -0.004, 0.0)), pose()) == pytest.approx([5.0])
     assert position_error(pose(Rotation.from_rotvec([0, 0, 1])), pose()) == pytest.approx([0.0])
 
 
 @pytest.mark.parametrize("degrees", [0.0, 1e-7, 30.0, 90.0, 179.999, 180.0])
 @pytest.mark.parametrize("axis", [(0, 0, 1), (0.6, 0, -0.8)])
-def test_an_orientation_is_off_by_the_angle_of_the_turn(degrees: float, axis: tuple[float, ...]) -> None:
+def test_orientation_error_is_the_rotation_angle(degrees: float, axis: tuple[float, ...]) -> None:
     turn = Rotation.from_rotvec(np.radians(degrees) * np.array(axis, dtype=float))
     start = Rotation.from_euler("xyz", [0.3, -1.0, 2.0])
     found = orientation_error(pose(turn * start), pose(start))
@@ -42,21 +42,21 @@ def test_add_is_the_mean_over_the_points() -> None:
     assert add(estimated, true) == pytest.approx([20.0, 250.0])
 
 
-def test_the_area_under_the_curve_by_hand() -> None:
+def test_add_auc_matches_hand_calculation() -> None:
     assert add_auc([0.0]) == 1.0
     assert add_auc([0.0, 50.0, 100.0, 200.0]) == pytest.approx((1 + 0.5 + 0 + 0) / 4)
     assert add_auc([20.0], threshold=40.0) == 0.5
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=30))
-def test_the_area_is_the_integral_of_accuracy_over_thresholds(distances: list[float]) -> None:
+def test_add_auc_is_the_integral_of_accuracy_over_thresholds(distances: list[float]) -> None:
     thresholds = (np.arange(20_000) + 0.5) * 100 / 20_000
     accuracy = np.searchsorted(np.sort(distances), thresholds, side="right") / len(distances)
     assert add_auc(distances) == pytest.approx(accuracy.mean(), abs=1e-4)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_moving_both_alike_changes_nothing(seed: int) -> None:
+def test_pose_errors_are_invariant_to_a_common_motion(seed: int) -> None:
     rng = np.random.default_rng(seed)
     moved = pose(Rotation.random(rng=rng), tuple(rng.normal(size=3)))[0]
     first, second = (np.concatenate([pose(Rotation.random(rng=rng), tuple(rng.normal(size=3)))] * 2) for _ in range(2))
@@ -67,7 +67,7 @@ def test_moving_both_alike_changes_nothing(seed: int) -> None:
         np.testing.assert_allclose(getattr(other, name), getattr(plain, name), rtol=1e-9)
 
 
-def test_the_summary_is_of_means() -> None:
+def test_summary_averages_the_errors() -> None:
     there = np.concatenate([pose(at=(0.01, 0, 0)), pose(Rotation.from_rotvec([0, np.pi / 2, 0]))])
     points = np.zeros((2, 1, 3))
     points[1, 0, 0] = 0.05
@@ -91,7 +91,7 @@ def test_poses_that_do_not_pair_are_refused(
         metric(estimated, true)
 
 
-def test_distances_that_are_none_are_refused() -> None:
+def test_invalid_distances_raise() -> None:
     for wrong in ([], [-1.0], [float("inf")], [[1.0]]):
         with pytest.raises(ValueError, match="expected at least one distance"):
             add_auc(wrong)
@@ -103,7 +103,7 @@ def test_distances_that_are_none_are_refused() -> None:
         add(np.zeros((2, 3, 3)), np.zeros((2, 4, 3)))
 
 
-def test_the_draws_are_those_of_the_protocol() -> None:
+def test_pose_errors_use_the_draws_of_the_protocol() -> None:
     rng = np.random.default_rng(0)
     angles = rng.normal(size=(60, 2))
     estimates = 3 * angles + 1 + rng.normal(size=angles.shape)

@@ -23,7 +23,7 @@ CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FAC
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", REGRESSORS)
-def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: Regressor) -> None:
+def test_transfer_error_is_low_only_for_factors_that_codes_contain(regressor: Regressor) -> None:
     learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
     known = transfer_errors((CODES[learnt], FACTORS[learnt]), (CODES[tested], FACTORS[tested]), regressor=regressor)
     assert known.shape == (1, 2)
@@ -34,7 +34,7 @@ def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: Regressor)
     assert unknown == pytest.approx(0.25, abs=0.04)  # the mean deviation of an even distribution from its middle
 
 
-def test_openmp_chooses_the_threads_of_trees_unless_they_are_given() -> None:
+def test_openmp_sets_the_threads_of_trees_unless_given() -> None:
     assert tree_options(100, None)["n_jobs"] == 0  # LightGBM takes None for every core, whatever OMP_NUM_THREADS says
     assert tree_options(100, 2)["n_jobs"] == 2
 
@@ -45,7 +45,7 @@ def test_trees_learn_from_few_samples() -> None:
 
 
 @pytest.mark.slow
-def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
+def test_several_test_sets_share_one_fitted_regressor() -> None:
     learnt, first, second = ((CODES[rows], FACTORS[rows]) for rows in np.split(np.arange(1_500), 3))
     both = transfer_errors(learnt, first, second)
     assert both[0] == pytest.approx(transfer_errors(learnt, first)[0])
@@ -53,7 +53,7 @@ def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
 
 
 @pytest.mark.slow
-def test_trees_are_axis_aligned_where_samples_shift() -> None:
+def test_trees_ignore_shifts_of_separate_codes() -> None:
     """A code of its own for the factor that shifts leaves the other one alone; a mixed code carries the shift over."""
     low, high = FACTORS[:, 1] < 0.5, FACTORS[:, 1] >= 0.5
     mixed = FACTORS @ np.array([[1.0, 1.0], [1.0, -1.0]])
@@ -64,7 +64,7 @@ def test_trees_are_axis_aligned_where_samples_shift() -> None:
     assert together > 5 * apart
 
 
-def test_ranks_are_correlated_over_the_rows_that_have_both() -> None:
+def test_rank_correlation_uses_rows_that_have_both_values() -> None:
     """Rising, falling and constant columns; one with gaps."""
     table = np.stack([[1, 2, 3, 4], [8, 4, 2, 1], [5, 5, 5, 5], [1, np.nan, 9, 2]], axis=1)
     found = rank_correlations(table)
@@ -89,7 +89,7 @@ def test_bad_arrays_are_refused(learnt: Arrays, tested: Arrays, line: str) -> No
 
 
 @pytest.mark.slow
-def test_networks_extrapolate_by_the_scale_of_the_training_codes() -> None:
+def test_mlp_standardises_codes_by_the_training_set() -> None:
     """A code that hardly varies among the samples to learn from, and does in all others, must not drown the rest."""
     rng = np.random.default_rng(1)
     factors = rng.random((1_500, 1))
@@ -104,7 +104,7 @@ def test_networks_extrapolate_by_the_scale_of_the_training_codes() -> None:
     assert within > 5 * over_all
 
 
-def test_a_classifier_tells_values_that_codes_hold() -> None:
+def test_classifier_predicts_factors_that_codes_contain() -> None:
     factors = np.random.default_rng(0).integers(4, size=(900, 2)) / 3
     learnt, tested = slice(0, 600), slice(600, 900)
     wrong = classifier_errors((factors[learnt, :1], factors[learnt]), (factors[tested, :1], factors[tested]))
@@ -114,7 +114,7 @@ def test_a_classifier_tells_values_that_codes_hold() -> None:
         classifier_errors((CODES, FACTORS), (CODES[:, :1], FACTORS))
 
 
-def test_few_models_leave_a_rank_correlation_unsure() -> None:
+def test_few_models_give_a_wide_confidence_interval() -> None:
     """Bonett and Wright by hand: r = .9 of five pairs."""
     found = rank_correlation([1, 2, 3, 4, 5, np.nan], [1, 2, 3, 5, 4, 0])
     assert found.value == pytest.approx(0.9)
@@ -127,7 +127,7 @@ def test_few_models_leave_a_rank_correlation_unsure() -> None:
         rank_correlation([1, 2], [1, 2, 3])
 
 
-def test_unknown_regressors_and_no_tables_are_refused() -> None:
+def test_unknown_regressors_and_invalid_tables_raise() -> None:
     with pytest.raises(ValueError, match="choose one of trees, forest, mlp1, mlp, mlp3"):
         transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="lasso")  # type: ignore[arg-type] # no such name
     with pytest.raises(ValueError, match=r"must be finite and \(t, 3\), got \(1500, 2\)"):

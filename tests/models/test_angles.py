@@ -6,7 +6,7 @@ from ropes.models.angles import AngleTransformer
 from tests import tiny
 
 
-def test_tokens_may_be_rounded_but_angles_are_not() -> None:
+def test_angle_output_is_exact_under_autocast() -> None:
     """Radians from the same features, in bf16 autocast and without, agree to float32's last bits."""
     torch.manual_seed(0)
     network = AngleTransformer(tiny.jointnet_recipe().vit, views=2, joints=3).eval()

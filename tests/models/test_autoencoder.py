@@ -26,7 +26,7 @@ def stage(i: int, f: int) -> int:
     return conv(i, f) + 2 * block(f)
 
 
-def test_ae1_has_the_weights_of_table_3() -> None:
+def test_ae1_has_the_number_of_weights_of_table_3() -> None:
     encoder = (
         *(stage(1, 64), conv(64, 64), stage(64, 128), conv(128, 128), stage(128, 256), conv(256, 256)),
         *(stage(256, 512), conv(512, 1)),
@@ -42,7 +42,7 @@ def test_ae1_has_the_weights_of_table_3() -> None:
 
 
 @pytest.mark.parametrize(("views", "joints", "total"), [(1, 3, 24_807_236), (2, 6, 24_810_504)])
-def test_ae2_has_the_weights_of_table_5(views: int, joints: int, total: int) -> None:
+def test_ae2_has_the_number_of_weights_of_table_5(views: int, joints: int, total: int) -> None:
     encoder = (
         *(stage(views, 64), conv(64, 64), stage(64, 128), conv(128, 128), stage(128, 256), conv(256, 256)),
         256 * joints + joints,
@@ -61,13 +61,13 @@ def test_ae2_has_the_weights_of_table_5(views: int, joints: int, total: int) -> 
     ("channels", "groups"),
     [(64, 32), (128, 32), (256, 32), (512, 32), (32, 32), (4, 4), (1, 1), (48, 24), (40, 20), (33, 11), (37, 1)],
 )
-def test_groups_are_32_or_the_most_below_that_divide_the_channels(channels: int, groups: int) -> None:
+def test_groups_are_the_largest_divisor_of_the_channels_up_to_32(channels: int, groups: int) -> None:
     layer = group_norm(channels)
     assert (layer.num_groups, layer.num_channels) == (groups, channels)
     assert layer(torch.randn(2, channels, 3, 3)).shape == (2, channels, 3, 3)
 
 
-def test_a_block_adds_to_its_input() -> None:
+def test_residual_block_adds_its_input() -> None:
     layer = ResBlockGN(8)
     last = layer.body[-1]
     assert isinstance(last, nn.Conv2d)
@@ -93,7 +93,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_any_size_leads_to_8_by_8_and_back(config: AE1Config) -> None:
+def test_every_image_size_is_encoded_to_8_by_8_and_decoded(config: AE1Config) -> None:
     network, side = AE1(config), config.image_size
     images = torch.rand(2, 3, side, side)
     codes = network.encode_views(images)
@@ -102,7 +102,7 @@ def test_any_size_leads_to_8_by_8_and_back(config: AE1Config) -> None:
     assert network(images[:, :1]).shape == (2, 1, side, side)
 
 
-def test_views_are_encoded_one_by_one() -> None:
+def test_views_are_encoded_separately() -> None:
     network = AE1(SMALL).eval()
     images = torch.rand(3, 2, 16, 16)
     codes = network.encode_views(images)
@@ -115,7 +115,7 @@ def test_views_are_encoded_one_by_one() -> None:
 
 @pytest.mark.parametrize("config", [CONFIGS["small"], CONFIGS["stem"], CONFIGS["compact"]])
 @pytest.mark.parametrize("seed", range(3))
-def test_code_and_image_start_alive(config: AE1Config, seed: int) -> None:
+def test_code_and_image_are_positive_at_initialisation(config: AE1Config, seed: int) -> None:
     torch.manual_seed(seed)
     network = AE1(config)
     images = torch.rand(8, 1, config.image_size, config.image_size)
@@ -138,7 +138,7 @@ def test_codes_and_images_are_never_negative() -> None:
     assert network.decode(codes).min() == 0
 
 
-def test_below_zero_a_reviving_unit_passes_a_share_of_the_gradient() -> None:
+def test_reviving_relu_passes_part_of_the_gradient_below_zero() -> None:
     x = torch.tensor([-2.0, -0.1, 0.5, 3.0])
     for slope in (0.0, 0.1):
         at = x.clone().requires_grad_()
@@ -150,7 +150,7 @@ def test_below_zero_a_reviving_unit_passes_a_share_of_the_gradient() -> None:
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_standardised_codes_have_mean_0_and_variance_1_a_camera(views: int) -> None:
+def test_standardised_codes_have_mean_0_and_variance_1_per_camera(views: int) -> None:
     codes = torch.rand(50, views, 8, 8) * torch.arange(1, views + 1).reshape(1, -1, 1, 1) + 3
     scale = Standardise(views)
     scale.fit(codes)
@@ -162,7 +162,7 @@ def test_standardised_codes_have_mean_0_and_variance_1_a_camera(views: int) -> N
     assert not list(scale.parameters())
 
 
-def test_constant_codes_cannot_be_standardised() -> None:
+def test_constant_codes_raise() -> None:
     codes = torch.rand(5, 2, 8, 8)
     codes[:, 1] = torch.rand(8, 8)  # the same for every image
     with pytest.raises(ValueError, match="AE1 has collapsed"):
@@ -170,7 +170,7 @@ def test_constant_codes_cannot_be_standardised() -> None:
 
 
 @pytest.mark.parametrize(("views", "joints"), [(1, 3), (2, 6)])
-def test_ae2_starts_at_the_mean_of_the_codes(views: int, joints: int) -> None:
+def test_ae2_output_starts_at_the_mean_of_the_codes(views: int, joints: int) -> None:
     raw = torch.rand(64, views, 8, 8) + 0.5
     scale = Standardise(views)
     scale.fit(raw)
@@ -189,7 +189,7 @@ def test_ae2_starts_at_the_mean_of_the_codes(views: int, joints: int) -> None:
     assert sum(float(p.grad.abs().sum()) for p in network.encoder.parameters() if p.grad is not None) > 0
 
 
-def test_ae2_writes_standardised_codes_of_raw_ones_that_are_never_negative() -> None:
+def test_ae2_decodes_standardised_codes_of_nonnegative_raw_codes() -> None:
     network = AE2(AE2Config(blocks=0), views=1, joints=2)
     network.standardise.mean.fill_(2.0)
     network.standardise.scale.fill_(4.0)

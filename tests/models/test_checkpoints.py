@@ -29,13 +29,13 @@ trees = st.recursive(
 @pytest.mark.slow
 @given(trees)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_plain_tree_comes_back_with_its_types(tmp_path: Path, tree: object) -> None:
+def test_every_plain_tree_round_trips_with_its_types(tmp_path: Path, tree: object) -> None:
     save_tree(tmp_path / "a", tree)
     assert repr(load_tree(tmp_path / "a")) == repr(tree)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.uint8])
-def test_tensors_come_back_to_the_bit(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_tensors_round_trip_bit_for_bit(tmp_path: Path, dtype: torch.dtype) -> None:
     tensor = (torch.randn(3, 4) * 3).to(dtype)
     tree = {"a": [tensor, tensor.t()], 5: (torch.tensor(2.5), {"b": nn.Parameter(torch.ones(2))})}
     save_tree(tmp_path / "a", tree)
@@ -47,7 +47,7 @@ def test_tensors_come_back_to_the_bit(tmp_path: Path, dtype: torch.dtype) -> Non
     assert torch.equal(again[5][1]["b"], torch.ones(2))
 
 
-def test_an_optimiser_comes_back(tmp_path: Path) -> None:
+def test_optimiser_state_round_trips(tmp_path: Path) -> None:
     layer = nn.Linear(2, 2)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=0.1)
     layer(torch.ones(1, 2)).sum().backward()
@@ -60,14 +60,14 @@ def test_an_optimiser_comes_back(tmp_path: Path) -> None:
     assert torch.equal(before, after)
 
 
-def test_what_cannot_be_stored_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+def test_unsupported_object_raises_without_writing_a_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="cannot store object"):
         save_tree(tmp_path / "a", {"a": object()})
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("keep", [0, 4, 60, -1])
-def test_a_damaged_tree_is_named(tmp_path: Path, keep: int) -> None:
+def test_damaged_tree_is_reported(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "last.safetensors"
     save_tree(path, {"a": torch.ones(8)})
     path.write_bytes(path.read_bytes()[:keep])
@@ -75,18 +75,18 @@ def test_a_damaged_tree_is_named(tmp_path: Path, keep: int) -> None:
         load_tree(path)
 
 
-def test_a_missing_tree_is_named(tmp_path: Path) -> None:
+def test_missing_tree_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="last is missing"):
         load_tree(tmp_path / "last")
 
 
-def test_weights_are_no_tree(tmp_path: Path) -> None:
+def test_weights_file_is_not_a_tree(tmp_path: Path) -> None:
     save_weights(nn.Linear(1, 1), tmp_path / "w")
     with pytest.raises(UserError, match="w is damaged"):
         load_tree(tmp_path / "w")
 
 
-def test_weights_come_back_from_any_memory_format(tmp_path: Path) -> None:
+def test_weights_round_trip_from_any_memory_format(tmp_path: Path) -> None:
     one = convert_conv2d_weight_memory_format(nn.Conv2d(3, 4, 3), torch.channels_last)
     two = nn.Conv2d(3, 4, 3)
     save_weights(one, tmp_path / "w")
@@ -104,7 +104,7 @@ def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_missing_weights_say_what_to_do(tmp_path: Path) -> None:
+def test_missing_weights_error_suggests_the_command(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is missing: the run has no weights; finish it with `ropes fit`"):
         load_weights(nn.Linear(1, 1), tmp_path / "w")
 
@@ -132,7 +132,7 @@ save_file({"w": np.zeros(100_000)}, sys.argv[1])
 """
 
 
-def test_what_a_killed_process_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+def test_only_partial_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     (tmp_path / "ae1").mkdir()
     kept = {"last.safetensors", ".tmp", ".tmp123456.txt", ".notes"}
     for name in (*kept, ".last.safetensors.abc.part"):

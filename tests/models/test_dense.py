@@ -24,7 +24,7 @@ def scores_in(axes: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("by_scores", [False, True])
-def test_along_the_directions_codes_have_unit_variance_and_come_back(by_scores: bool) -> None:
+def test_codes_have_unit_variance_along_directions_and_round_trip(by_scores: bool) -> None:
     codes, axes = plane()
     found = Directions.of(codes, 4, scores_in(axes) if by_scores else None)
     along = found(codes)
@@ -33,7 +33,7 @@ def test_along_the_directions_codes_have_unit_variance_and_come_back(by_scores: 
     torch.testing.assert_close(found(found.inverse(torch.eye(4))), torch.eye(4), atol=1e-3, rtol=0)
 
 
-def test_directions_of_scores_are_those_however_little_codes_vary_in_them() -> None:
+def test_directions_span_the_scores_even_at_low_code_variance() -> None:
     codes, axes = plane()
     few = axes[:, 2:]  # in which codes vary least
     found = Directions.of(codes, 2, scores_in(few))
@@ -42,7 +42,7 @@ def test_directions_of_scores_are_those_however_little_codes_vary_in_them() -> N
     torch.testing.assert_close(axes[:, :2] @ axes[:, :2].T @ most.back, most.back, atol=1e-2, rtol=0)
 
 
-def test_what_hardly_varies_is_not_blown_up() -> None:
+def test_low_variance_directions_are_not_amplified() -> None:
     codes, axes = plane()
     still = codes - ((codes - 3).flatten(1) @ axes[:, 3:] @ axes[:, 3:].T).unflatten(1, (VIEWS, 8, 8))
     found = Directions.of(still, 4, scores_in(axes))
@@ -51,7 +51,7 @@ def test_what_hardly_varies_is_not_blown_up() -> None:
     torch.testing.assert_close(found(found.inverse(torch.eye(4))), torch.eye(4), atol=1e-3, rtol=0)
 
 
-def test_gradients_along_the_directions_are_those_of_the_function() -> None:
+def test_directional_gradients_match_the_function() -> None:
     codes, axes = plane()
     found = Directions.of(codes, 4, scores_in(axes))
 
@@ -65,7 +65,7 @@ def test_gradients_along_the_directions_are_those_of_the_function() -> None:
     torch.testing.assert_close(found.gradients(in_codes), wanted, atol=1e-5, rtol=1e-4)
 
 
-def test_an_ae2_reads_raw_codes_along_its_directions() -> None:
+def test_ae2_projects_raw_codes_onto_its_directions() -> None:
     codes, _ = plane()
     scale = Standardise(VIEWS)
     scale.fit(codes)

@@ -11,7 +11,7 @@ def conv(i: int, o: int) -> int:
 
 
 @pytest.mark.parametrize(("views", "total"), [(1, 158_465), (2, 158_753)])
-def test_the_ldr_has_the_weights_of_table_4(views: int, total: int) -> None:
+def test_ldr_has_the_number_of_weights_of_table_4(views: int, total: int) -> None:
     flat = 128 * 2 * 2  # unpadded: 8 → 6 → 4 → 2
     by_hand = conv(views, 32) + conv(32, 64) + conv(64, 128) + flat * 128 + 128 + 128 + 1
     assert count_weights(LDR(LDRConfig(), views=views)) == by_hand == total
@@ -19,7 +19,7 @@ def test_the_ldr_has_the_weights_of_table_4(views: int, total: int) -> None:
 
 @pytest.mark.parametrize("views", [1, 2])
 @pytest.mark.parametrize("batch", [1, 5])
-def test_one_logit_a_pose(views: int, batch: int) -> None:
+def test_ldr_returns_one_logit_per_pose(views: int, batch: int) -> None:
     assert LDR(LDRConfig(), views=views)(torch.randn(batch, views, 8, 8)).shape == (batch,)
 
 
@@ -28,14 +28,14 @@ def small(seed: int = 0, *, others: bool = False) -> LDR:
     return LDR(LDRConfig(widths=(3, 4, 5), hidden=6, dropout=0.5, others=others), views=2).eval()
 
 
-def test_with_a_third_kind_the_logit_is_still_that_of_the_two_policies() -> None:
+def test_three_class_ldr_keeps_the_two_policy_logit() -> None:
     ratio, codes = small(others=True), torch.randn(7, 2, 8, 8)
     chances = ratio.kinds(codes).softmax(1)
     assert chances.shape == (7, 3)
     torch.testing.assert_close(ratio(codes), (chances[:, 0] / chances[:, 1]).log())
 
 
-def test_score_differences_are_the_gradient_by_finite_differences() -> None:
+def test_score_difference_matches_finite_differences() -> None:
     ratio = small().double()
     codes = torch.randn(3, 2, 8, 8, dtype=torch.float64)
     score = score_difference(ratio, codes)
@@ -49,7 +49,7 @@ def test_score_differences_are_the_gradient_by_finite_differences() -> None:
         torch.testing.assert_close((score * direction).sum((1, 2, 3)), change, rtol=1e-5, atol=1e-8)
 
 
-def test_a_pose_s_score_does_not_depend_on_its_batch() -> None:
+def test_score_does_not_depend_on_the_batch() -> None:
     ratio, codes = small(), torch.randn(4, 2, 8, 8)
     together = score_difference(ratio, codes)
     alone = torch.cat([score_difference(ratio, code[None]) for code in codes])

@@ -30,7 +30,7 @@ def images_of(poses: int) -> torch.Tensor:
     return torch.randint(0, 256, (poses, 2, 16, 16), dtype=torch.uint8)
 
 
-def test_a_window_is_cut_around_each_image_s_own_centre() -> None:
+def test_window_is_cut_around_the_centre_of_each_image() -> None:
     images = torch.arange(2 * 2 * 36, dtype=torch.float32).reshape(2, 2, 6, 6)
     centres = torch.tensor([[[2.0, 3.0], [4.0, 1.0]], [[1.0, 1.0], [3.0, 3.0]]])
     found = glimpse(images, centres, 2)
@@ -39,12 +39,12 @@ def test_a_window_is_cut_around_each_image_s_own_centre() -> None:
     assert torch.equal(found[1, 1], images[1, 1, 2:4, 2:4])
 
 
-def test_beyond_the_border_a_window_is_empty() -> None:
+def test_window_is_zero_beyond_the_border() -> None:
     found = glimpse(torch.ones(1, 1, 4, 4), torch.tensor([[[0.0, 0.0]]]), 4)
     assert found[0, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
 
 
-def test_the_centre_is_the_mean_of_the_map_in_pixels() -> None:
+def test_soft_argmax_is_the_mean_of_the_map_in_pixels() -> None:
     gaze = torch.full((1, 1, 4, 4), -100.0)
     gaze[0, 0, 1, 3] = 0
     assert soft_argmax(gaze, 16).tolist() == [[[6.0, 14.0]]]
@@ -52,7 +52,7 @@ def test_the_centre_is_the_mean_of_the_map_in_pixels() -> None:
     assert soft_argmax(gaze, 16).tolist() == [[[10.0, 14.0]]]
 
 
-def test_the_background_is_what_most_images_show() -> None:
+def test_background_ignores_objects_in_few_images() -> None:
     network = encoder()
     background = images_of(1)[0]
     images = background.repeat(9, 1, 1, 1)
@@ -64,12 +64,12 @@ def test_the_background_is_what_most_images_show() -> None:
     assert float(network.spread) == pytest.approx(1e-3)
 
 
-def test_an_image_is_read_alike_alone_and_in_company() -> None:
+def test_coordinates_do_not_depend_on_the_batch() -> None:
     network, images = encoder(), images_of(5)
     torch.testing.assert_close(network(images)[2:3], network(images[2:3]))
 
 
-def test_pixels_enter_as_their_difference_from_the_background_and_as_their_own_grey_level() -> None:
+def test_input_channels_are_background_difference_and_grey_level() -> None:
     network, images = encoder(), images_of(4)
     network.adapt(images_of(9))
     background = (network.background * 255).round()
@@ -86,7 +86,7 @@ def test_pixels_enter_as_their_difference_from_the_background_and_as_their_own_g
     torch.testing.assert_close(halved[:, :2].float(), expected[:, :2], rtol=2**-8, atol=0)
 
 
-def test_each_view_is_looked_at_closely_around_its_own_centre() -> None:
+def test_window_of_each_view_follows_its_own_centre() -> None:
     network = encoder()
     looked: list[torch.Tensor] = []
     network.window[0].register_forward_pre_hook(lambda _, inputs: looked.append(inputs[0]))
@@ -100,7 +100,7 @@ def test_each_view_is_looked_at_closely_around_its_own_centre() -> None:
             assert torch.equal(looked[0][:, channel : channel + 1], wanted)
 
 
-def test_coordinates_are_read_off_the_features() -> None:
+def test_coordinates_are_computed_from_the_features() -> None:
     network, images = encoder(), images_of(3)
     coordinates, features = network.read(images)
     assert features.shape == (3, 8)
@@ -108,14 +108,14 @@ def test_coordinates_are_read_off_the_features() -> None:
     torch.testing.assert_close(network.read_off(features), coordinates)
 
 
-def test_without_a_window_nothing_is_looked_at_twice() -> None:
+def test_encoder_without_a_window_has_no_gaze() -> None:
     network = encoder(replace(SMALL, window=0))
     coordinates, gaze = network.look(images_of(3))
     assert gaze is None
     assert coordinates.shape == (3, 3)
 
 
-def test_the_window_moves_with_its_map() -> None:
+def test_window_moves_with_its_attention_map() -> None:
     network, images = encoder(), images_of(1)
     weight = network.get_parameter("gaze.1.weight")
     with torch.no_grad():
@@ -128,7 +128,7 @@ def test_the_window_moves_with_its_map() -> None:
     assert not torch.equal(middle, network(images))
 
 
-def test_two_policies_differ_by_the_joint_s_coordinate() -> None:
+def test_policy_logits_differ_by_the_coordinate_of_the_joint() -> None:
     torch.manual_seed(0)
     coordinates = torch.randn(4, 3)
     logits = RegimeHead(3)(coordinates)
@@ -137,7 +137,7 @@ def test_two_policies_differ_by_the_joint_s_coordinate() -> None:
     assert not logits[:, 0].any()
 
 
-def test_every_weight_is_taught() -> None:
+def test_every_weight_gets_a_gradient() -> None:
     torch.manual_seed(0)
     network = ContrastNetwork(SMALL, views=2, joints=3)
     for parameter in network.parameters():
@@ -163,6 +163,6 @@ def test_every_weight_is_taught() -> None:
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
     ],
 )
-def test_shapes_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_shapes_raise(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(SMALL, **changes)

@@ -49,7 +49,7 @@ def test_the_supervised_network_is_as_large_as_the_anchored_encoder(preset: str)
     assert weights(ours) == pytest.approx(weights(theirs), rel=0.05)
 
 
-def test_a_context_is_seen_without_the_rest() -> None:
+def test_context_encoder_sees_only_its_patches() -> None:
     encoder, images = PatchEncoder(SHAPE).eval(), torch.rand(2, 1, tiny.SIDE, tiny.SIDE)
     seen = torch.tensor([[0, 1, 5], [2, 3, 9]])
     before = encoder(images, seen)
@@ -60,12 +60,12 @@ def test_a_context_is_seen_without_the_rest() -> None:
     assert not torch.allclose(encoder(hidden)[0], encoder(images)[0])
 
 
-def test_all_patches_in_order_are_the_library_s_own_forward() -> None:
+def test_all_patches_in_order_equal_the_library_forward_pass() -> None:
     encoder, images = PatchEncoder(SHAPE).eval(), torch.rand(2, 1, tiny.SIDE, tiny.SIDE)
     torch.testing.assert_close(encoder(images), encoder.vit(images).last_hidden_state)
 
 
-def test_only_encoder_and_predictor_learn_and_the_average_follows() -> None:
+def test_encoder_and_predictor_are_trained_and_the_target_is_an_average() -> None:
     jepa, images = JEPA(SHAPE), torch.rand(2, 1, tiny.SIDE, tiny.SIDE)
     seen, hidden = torch.tensor([[0, 1], [4, 5]]), torch.tensor([[[2, 3]] * 4, [[6, 7]] * 4])
     jepa(images, seen, hidden).backward()
@@ -97,7 +97,7 @@ def test_the_effective_rank_counts_directions() -> None:
     assert effective_rank(torch.randn(5000, 8, generator=generator)) == pytest.approx(8, rel=0.01)
 
 
-def test_a_constant_with_noise_around_it_is_seen_by_its_spread() -> None:
+def test_collapse_to_a_constant_with_noise_is_detected_by_its_spread() -> None:
     """All directions are used where nothing but noise is left: the rank alone would not see it."""
     generator = torch.Generator().manual_seed(0)
     telling, camera = torch.randn(500, 8, generator=generator), torch.arange(500) % 2
@@ -111,13 +111,13 @@ def test_a_constant_with_noise_around_it_is_seen_by_its_spread() -> None:
     assert collapse_indicators(telling[:15], camera[:15]) == {}
 
 
-def test_white_is_nothing_and_tokens_are_taken_by_image() -> None:
+def test_white_becomes_zero_and_tokens_are_gathered_per_image() -> None:
     assert invert_levels(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 4, 3.2])
     tokens = torch.arange(12.0).reshape(2, 3, 2)
     assert gather_tokens(tokens, torch.tensor([[2], [0]])).tolist() == [[[4.0, 5.0]], [[6.0, 7.0]]]
 
 
-def test_places_tell_rows_and_columns_and_stay_as_they_are() -> None:
+def test_position_embeddings_are_unique_and_fixed() -> None:
     by_patch = position_embedding(5, 8).unflatten(0, (5, 5))
     turn = torch.arange(5.0)
     expected = torch.stack([turn.sin(), (turn / 100).sin(), turn.cos(), (turn / 100).cos()], dim=1)
@@ -130,7 +130,7 @@ def test_places_tell_rows_and_columns_and_stay_as_they_are() -> None:
     assert "places" in dict(jepa.predictor.named_buffers())
 
 
-def test_untrained_layers_keep_the_size_of_what_they_read() -> None:
+def test_untrained_layers_preserve_the_scale_of_their_input() -> None:
     """Whatever the width: a token of a narrow network is no fainter than its place."""
     for width in (32, 256):
         encoder = PatchEncoder(replace(SHAPE, width=width))
@@ -138,7 +138,7 @@ def test_untrained_layers_keep_the_size_of_what_they_read() -> None:
         assert float(weight.detach().std()) == pytest.approx(width**-0.5, rel=0.1)
 
 
-def test_jointnet_corrects_its_own_estimate() -> None:
+def test_jointnet_refines_its_own_estimate() -> None:
     """A correction of half of what is missing to the first feature: 1/2 of it, 3/4, 7/8, 15/16."""
     network = JointNet(replace(SHAPE, rounds=4), views=2, joints=1)
     correct = torch.nn.Linear(2 * SHAPE.width + 1, 1)
@@ -151,13 +151,13 @@ def test_jointnet_corrects_its_own_estimate() -> None:
     torch.testing.assert_close(network(features), features[:, :1] * 15 / 16)
 
 
-def test_angles_are_in_the_units_of_the_labels() -> None:
+def test_angles_have_the_unit_of_the_labels() -> None:
     radians = Angles(2)
     radians.adapt(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
     assert radians(torch.tensor([[1.0, 1.0]])).tolist() == [[3.0, 6.0]]  # a joint that does not vary keeps its scale
 
 
-def test_both_cameras_tokens_stand_side_by_side() -> None:
+def test_tokens_of_both_cameras_are_concatenated() -> None:
     network = AngleTransformer(SHAPE, views=2, joints=2).eval()
     images = torch.randint(0, 256, (3, 2, tiny.SIDE, tiny.SIDE), dtype=torch.uint8)
     _, features = network.read(images)
@@ -176,7 +176,7 @@ def test_both_cameras_tokens_stand_side_by_side() -> None:
         ({"rounds": 0}, "every width of JointNet must be at least 1"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(change: dict[str, int], line: str) -> None:
+def test_incompatible_shapes_raise(change: dict[str, int], line: str) -> None:
     fields = {name: getattr(SHAPE, name) for name in SHAPE.__dataclass_fields__}
     with pytest.raises(ValueError, match=line):
         ViTConfig(**(fields | change))

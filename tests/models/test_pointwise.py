@@ -43,7 +43,7 @@ UNDER_AVX2 = """
 
 @pytest.mark.slow
 @pytest.mark.any_processor
-def test_gradients_are_right_where_onednn_knows_no_more_than_avx2() -> None:
+def test_gradients_are_correct_on_avx2() -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(UNDER_AVX2)],
         env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
@@ -56,7 +56,9 @@ def test_gradients_are_right_where_onednn_knows_no_more_than_avx2() -> None:
 
 
 @pytest.mark.parametrize(("stride", "bias"), [(2, True), (3, False), ((2, 1), True)])
-def test_it_is_the_same_function_of_the_same_weights(stride: int | tuple[int, int], bias: bool) -> None:
+def test_replacement_computes_the_same_function_with_the_same_weights(
+    stride: int | tuple[int, int], bias: bool
+) -> None:
     network = nn.Sequential(nn.Conv2d(4, 6, 1, stride=stride, bias=bias), nn.ReLU())
     images = torch.randn(3, 4, 9, 8)
     before, state = network(images), {name: value.clone() for name, value in network.state_dict().items()}
@@ -68,7 +70,7 @@ def test_it_is_the_same_function_of_the_same_weights(stride: int | tuple[int, in
     network.load_state_dict(state)
 
 
-def test_only_what_is_computed_wrong_is_replaced() -> None:
+def test_only_affected_convolutions_are_replaced() -> None:
     kept = [
         nn.Conv2d(8, 4, 1, stride=2),
         nn.Conv2d(4, 4, 1),
@@ -82,7 +84,7 @@ def test_only_what_is_computed_wrong_is_replaced() -> None:
     assert isinstance(network.get_submodule(f"{len(kept)}.0"), SlicedConv2d)
 
 
-def test_every_stage_replaces_it() -> None:
+def test_every_stage_replaces_affected_convolutions() -> None:
     network = nn.Sequential(nn.Sequential(nn.Conv2d(4, 4, 1, stride=2, padding="valid")))
     Stage(network, Optimisation(epochs=1, batch=1, learning_rate=1e-3), steps=1, seed=0)
     assert isinstance(network.get_submodule("0.0"), SlicedConv2d)

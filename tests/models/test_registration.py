@@ -20,7 +20,7 @@ def registration() -> Registration:
     return fitted
 
 
-def test_light_and_place_of_each_frame_are_found(registration: Registration) -> None:
+def test_exposure_and_shift_of_each_frame_are_estimated(registration: Registration) -> None:
     recorded = frames()
     found = registration.estimate(recorded.images.float() / 255)
     assert found.shape == (FRAMES, 2, 5)
@@ -39,7 +39,7 @@ def test_light_and_place_of_each_frame_are_found(registration: Registration) -> 
 
 
 @pytest.mark.parametrize("height", [51, 40])
-def test_planes_of_any_shape_are_registered(height: int) -> None:
+def test_frames_of_any_shape_are_registered(height: int) -> None:
     recorded = frames()
     images = recorded.images[:, :, :height].contiguous()
     registration = Registration(2, (height, SIDE))
@@ -53,7 +53,7 @@ def test_planes_of_any_shape_are_registered(height: int) -> None:
     assert upright(images.mT.contiguous()).shape == (FRAMES, 2, SIDE, height)
 
 
-def test_an_accurate_registration_finds_how_far_sharp_edges_have_moved() -> None:
+def test_accurate_registration_estimates_shifts_of_sharp_edges() -> None:
     blocks = np.kron(np.random.default_rng(0).integers(20, 180, (6, 8)), np.ones((12, 12)))
     shift = np.linspace(0, 2, FRAMES)
     moved = np.stack([ndimage.shift(blocks, (each, 0), order=1, mode="nearest") for each in shift])
@@ -64,7 +64,7 @@ def test_an_accurate_registration_finds_how_far_sharp_edges_have_moved() -> None
     assert (centred(plain) - expected).abs().max() > 0.2
 
 
-def test_frames_that_are_turned_or_far_are_found() -> None:
+def test_large_shifts_and_rotations_are_estimated() -> None:
     recorded = frames(shake=2.0, turn=0.02)
     registration = Registration(2, SIDE)
     registration.adapt(frames(turn=0.02).images)
@@ -78,7 +78,7 @@ def test_frames_that_are_turned_or_far_are_found() -> None:
     assert np.polyfit(expected.flatten(), turned.flatten(), 1)[0] == pytest.approx(-1, abs=0.15)
 
 
-def test_letterboxed_frames_are_registered_as_without_their_bars() -> None:
+def test_letterboxed_frames_are_registered_without_their_bars() -> None:
     whole = frames().images
     frames_, bar = whole[..., 12:52, :], (SIDE - 40) // 2
     plain, boxed = Registration(2, (40, SIDE)), Registration(2, SIDE)
@@ -99,7 +99,7 @@ def centred(values: Tensor) -> Tensor:
     return values - values.mean(0)
 
 
-def test_what_shows_the_background_becomes_the_background_and_the_arm_stays(registration: Registration) -> None:
+def test_background_pixels_become_the_background_and_the_arm_stays(registration: Registration) -> None:
     recorded = frames()
     images = registration(recorded.images)
     assert images.dtype == torch.uint8
@@ -111,7 +111,7 @@ def test_what_shows_the_background_becomes_the_background_and_the_arm_stays(regi
     assert (images.float() - recorded.level)[inside].abs().median() < 6
 
 
-def test_a_saturated_wall_does_not_look_like_something_before_it(registration: Registration) -> None:
+def test_saturated_wall_is_not_foreground(registration: Registration) -> None:
     recorded = frames(brighter=1.5)
     assert (recorded.images == 255).float().mean() > 0.05
     grown = torch.from_numpy(ndimage.binary_dilation(recorded.arm.numpy(), np.ones((1, 1, 7, 7))))
@@ -119,7 +119,7 @@ def test_a_saturated_wall_does_not_look_like_something_before_it(registration: R
     assert (images == background)[~grown].float().mean() > 0.9
 
 
-def test_each_colour_has_its_gain_and_all_share_the_place() -> None:
+def test_colours_have_separate_gains_and_a_common_shift() -> None:
     recorded = frames(channels=3)
     registration = Registration(2, SIDE, 3)
     registration.adapt(recorded.images)
@@ -131,7 +131,7 @@ def test_each_colour_has_its_gain_and_all_share_the_place() -> None:
     assert (centred(found[..., 6]) + centred(recorded.down)).square().mean().sqrt() < 0.08
 
 
-def test_recordings_differ_from_renderings() -> None:
+def test_recordings_are_distinguished_from_renderings() -> None:
     recorded = frames()
     assert are_recorded(recorded.images)
     assert not are_recorded(recorded.still)
@@ -144,13 +144,13 @@ def fitted_summary(images: Tensor) -> str:
     return registration.summary()
 
 
-def test_a_frame_is_registered_alike_alone_and_among_others(registration: Registration) -> None:
+def test_registration_does_not_depend_on_the_batch(registration: Registration) -> None:
     images = frames().images
     together, alone = registration(images), torch.cat([registration(image[None]) for image in images[:5]])
     assert (together[:5].int() - alone.int()).abs().max() <= 1
 
 
-def test_drift_of_light_and_drift_of_place_are_distinguished(registration: Registration) -> None:
+def test_exposure_drift_and_camera_drift_are_distinguished(registration: Registration) -> None:
     images = frames().images[:20]
     light, place = registration.drifted(images)
     assert light.shape == place.shape == (20, 2)
@@ -165,7 +165,7 @@ def test_drift_of_light_and_drift_of_place_are_distinguished(registration: Regis
 
 
 @pytest.mark.parametrize("zoom", [1, 2])
-def test_parameters_that_are_known_are_not_estimated_again(zoom: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_parameters_are_not_estimated_again(zoom: int, monkeypatch: pytest.MonkeyPatch) -> None:
     images = frames().images[:40]
     registration = new_registration(2, SIDE, zoom=zoom)
     registration.adapt(images)
@@ -178,7 +178,7 @@ def test_parameters_that_are_known_are_not_estimated_again(zoom: int, monkeypatc
     assert drifted[0].float().mean() > 0.9
 
 
-def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
+def test_frames_with_too_much_change_have_passers_by() -> None:
     rng = np.random.default_rng(0)
     areas = rng.normal(0.03, 0.004, (4000, 2))
     assert crowded(areas).mean() < 0.01
@@ -189,14 +189,14 @@ def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.8, 0.9])
-def test_the_share_of_frames_with_passers_by_is_found_up_to_nine_in_ten(share: float) -> None:
+def test_share_of_crowded_frames_is_estimated_up_to_90_percent(share: float) -> None:
     rng = np.random.default_rng(3)
     areas = rng.normal(0.03, 0.004, 200)
     areas[: round(200 * share)] += 0.04 + 0.1 * rng.random(round(200 * share))
     assert crowded_share(rng.permutation(areas)) == pytest.approx(share, abs=0.05)
 
 
-def test_passers_by_of_all_sizes_in_most_frames_cannot_be_told_from_an_arm() -> None:
+def test_varied_passers_by_in_most_frames_are_undetectable() -> None:
     rng = np.random.default_rng(4)
     areas = np.sort(0.03 * np.exp(rng.uniform(0, 3, 200)))
     assert crowded(areas).mean() == 0
@@ -204,13 +204,13 @@ def test_passers_by_of_all_sizes_in_most_frames_cannot_be_told_from_an_arm() -> 
 
 
 @pytest.mark.parametrize("spread", [0.2, 0.4, 0.8])
-def test_an_arm_whose_area_varies_is_no_passer_by(spread: float) -> None:
+def test_arm_of_varying_area_is_not_a_passer_by(spread: float) -> None:
     rng = np.random.default_rng(1)
     assert crowded(0.03 * np.exp(spread * rng.standard_normal((4000, 2)))).mean() < 0.015
 
 
 @pytest.mark.parametrize("absent", [0.02, 0.1, 0.3])
-def test_an_arm_that_is_out_of_view_in_some_frames_is_no_passer_by(absent: float) -> None:
+def test_arm_out_of_view_in_some_frames_is_not_a_passer_by(absent: float) -> None:
     rng = np.random.default_rng(2)
     areas = np.where(rng.random((4000, 2)) < absent, 0, rng.normal(0.03, 0.004, (4000, 2)))
     assert crowded(areas).mean() < 0.01

@@ -23,19 +23,19 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "work")
 
 
-def test_a_name_finds_its_folder(packaged: Path) -> None:
+def test_name_resolves_to_its_packaged_folder(packaged: Path) -> None:
     assert packaged_names(packaged) == ("kuka-1c", "panda-2c")
     assert find_run(Path("panda-2c"), packaged) == packaged / "panda-2c"
 
 
-def test_a_folder_that_holds_no_run_hides_nothing(packaged: Path) -> None:
+def test_folder_without_a_run_does_not_hide_a_packaged_estimator(packaged: Path) -> None:
     Path("panda-2c").mkdir()  # as `ropes reproduce panda-2c --out panda-2c` leaves it
     (Path("panda-2c") / "experiment.json").write_text("{}")
     assert find_run(Path("panda-2c"), packaged) == packaged / "panda-2c"
     assert find_run("panda-2c", packaged) == packaged / "panda-2c"
 
 
-def test_a_run_of_a_packaged_estimator_s_name_is_asked_about(packaged: Path) -> None:
+def test_ambiguous_name_requires_a_prefix(packaged: Path) -> None:
     Path("panda-2c").mkdir()
     (Path("panda-2c") / "run.json").write_text("{}")
     line = r"panda-2c is a run's folder and a packaged estimator: give \./panda-2c or packaged:panda-2c$"
@@ -49,7 +49,7 @@ def test_a_run_of_a_packaged_estimator_s_name_is_asked_about(packaged: Path) -> 
         own_run("packaged:panda-2c", packaged)
 
 
-def test_a_run_of_another_name_is_its_folder(packaged: Path) -> None:
+def test_run_of_another_name_resolves_to_its_folder(packaged: Path) -> None:
     Path("mine").mkdir()
     (Path("mine") / "run.json").write_text("{}")
     assert find_run("mine", packaged) == own_run("mine", packaged) == Path("mine")
@@ -59,7 +59,7 @@ def test_a_run_of_another_name_is_its_folder(packaged: Path) -> None:
         find_run("./panda-2c", packaged)
 
 
-def test_what_is_neither_is_refused_with_the_names(packaged: Path, tmp_path: Path) -> None:
+def test_unknown_name_is_refused_with_the_packaged_names(packaged: Path, tmp_path: Path) -> None:
     line = r"runs/x is neither a run's folder nor a packaged estimator: packaged are kuka-1c, panda-2c"
     with pytest.raises(UserError, match=line):
         find_run(Path("runs/x"), packaged)
@@ -71,19 +71,19 @@ def test_what_is_neither_is_refused_with_the_names(packaged: Path, tmp_path: Pat
         find_run(Path("panda-2c"), tmp_path / "none")
 
 
-def test_packaged_estimators_are_not_changed(packaged: Path) -> None:
+def test_packaged_estimators_are_read_only(packaged: Path) -> None:
     for name in (Path("panda-2c"), packaged / "panda-2c"):
         with pytest.raises(UserError, match=r"is a packaged estimator and stays as it is; copy .*panda-2c"):
             own_run(name, packaged)
 
 
-def test_the_card_is_read(packaged: Path) -> None:
+def test_model_card_is_read(packaged: Path) -> None:
     assert read_card(packaged / "panda-2c") == "# panda-2c\n"
     with pytest.raises(UserError, match=r"half-made has no MODEL_CARD\.md; ropes package writes one"):
         read_card(packaged / "half-made")
 
 
-def test_every_estimator_of_the_package_is_whole() -> None:
+def test_every_packaged_estimator_is_complete() -> None:
     from ropes.experiments.packager import MOST_BYTES
     from ropes.inference.estimator import Estimator
 

@@ -6,7 +6,7 @@ import pytest
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
 
 
-def test_the_defaults_are_tables_3_to_5() -> None:
+def test_default_shapes_match_tables_3_to_5() -> None:
     one, two, ratio = AE1Config(), AE2Config(), LDRConfig()
     assert (one.image_size, one.stem) == (128, 1)
     assert (one.encoder_widths, one.decoder_widths) == ((64, 128, 256, 512), (512, 256, 128, 64))
@@ -25,6 +25,6 @@ def test_the_defaults_are_tables_3_to_5() -> None:
         ({"decoder_widths": (8,), "decoder_blocks": (1,)}, "1 decoder stages and a stem of 1 need images of side 8"),
     ],
 )
-def test_stages_that_lead_nowhere_are_refused(changes: dict[str, Any], line: str) -> None:
+def test_incompatible_stages_raise(changes: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
         AE1Config(**changes)

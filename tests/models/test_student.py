@@ -39,7 +39,7 @@ def finding(network: StudentNetwork, found: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("stem", [1, 2, 4, 8])
-def test_before_it_has_learnt_it_reads_what_its_encoder_reads(stem: int) -> None:
+def test_untrained_student_equals_its_encoder(stem: int) -> None:
     network = student(replace(CONFIG, stem=stem, window=0 if stem == 8 else 8))
     coordinates, gaze, foreign = network(images(1))
     wanted, looked = network.encoder.look(images(1))
@@ -52,7 +52,7 @@ def test_before_it_has_learnt_it_reads_what_its_encoder_reads(stem: int) -> None
     assert torch.equal(network.read(images(1))[0], wanted)
 
 
-def test_views_that_are_found_foreign_are_not_seen() -> None:
+def test_foreign_views_do_not_affect_the_coordinates() -> None:
     network = student()
     finding(network, torch.tensor([False, True])[:, None, None].expand(2, 4, 4))
     plain, other = images(1), images(2)
@@ -64,7 +64,7 @@ def test_views_that_are_found_foreign_are_not_seen() -> None:
     assert (read != network.encoder(plain)).any(1).all()
 
 
-def test_only_the_parts_that_are_found_foreign_are_not_seen() -> None:
+def test_only_foreign_parts_are_masked() -> None:
     network = student(replace(CONFIG, window=0))
     found = torch.zeros(2, 4, 4, dtype=torch.bool)
     found[1, 0, 3] = True
@@ -77,7 +77,7 @@ def test_only_the_parts_that_are_found_foreign_are_not_seen() -> None:
 
 
 @pytest.mark.parametrize("stem", [1, 2, 4, 8])
-def test_it_is_told_where_it_does_not_see(stem: int) -> None:
+def test_encoder_receives_the_mask(stem: int) -> None:
     network = student(replace(CONFIG, stem=stem, window=0))
     with torch.no_grad():
         network.told.weight.normal_()
@@ -111,7 +111,7 @@ def disagreeing(network: StudentNetwork, by: torch.Tensor) -> torch.Tensor:
     return network(images(1))[0]
 
 
-def test_the_mean_of_student_and_teacher_is_read_where_they_agree_on_every_joint() -> None:
+def test_student_and_teacher_are_averaged_when_all_joints_agree() -> None:
     network = student()
     network.usual.copy_(torch.tensor([0.1, 1.0, 0.2]))
     apart = torch.tensor([0.5, 5.0, -1.0])  # five times what is usual
@@ -121,7 +121,7 @@ def test_the_mean_of_student_and_teacher_is_read_where_they_agree_on_every_joint
     torch.testing.assert_close(network.read(images(1))[0], own)
 
 
-def test_what_agrees_in_float32_agrees_in_bf16() -> None:
+def test_agreement_is_the_same_in_float32_and_bf16() -> None:
     network = student()
     own = disagreeing(network, torch.tensor([0.5, 5.0, -1.0]))
     network.usual.copy_(torch.tensor([0.1, 1.0, 0.2]))
@@ -130,14 +130,14 @@ def test_what_agrees_in_float32_agrees_in_bf16() -> None:
     torch.testing.assert_close(read, own + torch.tensor([0.25, 2.5, -0.5]), atol=0.05, rtol=0.02)
 
 
-def test_what_is_usual_is_a_standard_deviation_of_what_they_differ_by() -> None:
+def test_usual_disagreement_is_a_robust_standard_deviation() -> None:
     network = student()
     disagreeing(network, torch.tensor([0.5, -5.0, 0.0]))
     network.fit_agreement(images(1).split(2))
     torch.testing.assert_close(network.usual, 1.4826 * torch.tensor([0.5, 5.0, 0.0]))
 
 
-def test_the_teacher_does_not_see_what_is_found_foreign_and_is_not_trained() -> None:
+def test_teacher_sees_masked_images_and_is_not_trained() -> None:
     network = student()
     network.initialise_from(PoseEncoder(CONFIG, views=2, joints=3))
     finding(network, torch.tensor([False, True])[:, None, None].expand(2, 4, 4))
@@ -150,7 +150,7 @@ def test_the_teacher_does_not_see_what_is_found_foreign_and_is_not_trained() -> 
     assert not any(parameter.requires_grad for parameter in network.teacher.parameters())
 
 
-def test_coordinates_teach_nothing_of_where_foreign_things_are() -> None:
+def test_coordinate_loss_does_not_train_the_foreign_object_head() -> None:
     network = student()
     for bias in network.foreign.parameters():
         last = bias
@@ -162,7 +162,7 @@ def test_coordinates_teach_nothing_of_where_foreign_things_are() -> None:
 
 
 @pytest.mark.parametrize("layer", [f"foreign.{k}.around" for k in (3, 4, 5)])
-def test_what_is_around_is_learnt_alike_in_either_precision(layer: str) -> None:
+def test_context_convolution_has_the_same_gradient_in_bf16(layer: str) -> None:
     """One library computes the gradient of such a layer wrong in bf16, on some processors, unless its channels suit."""
     torch.manual_seed(0)
     network = StudentNetwork(encoder_recipe("compact").encoder, views=2, joints=6)
@@ -180,7 +180,7 @@ def test_what_is_around_is_learnt_alike_in_either_precision(layer: str) -> None:
     torch.testing.assert_close(gradients[1], gradients[0], rtol=0, atol=0.02 * float(gradients[0].abs().max()))
 
 
-def test_its_encoder_alone_reads_as_it_does_where_nothing_is_found() -> None:
+def test_encoder_alone_equals_the_student_without_foreign_objects() -> None:
     network = student()
     nn.init.normal_(network.told.weight)
     finding(network, torch.zeros(2, 4, 4, dtype=torch.bool))

@@ -17,7 +17,7 @@ def weights(network: torch.nn.Module) -> int:
 
 
 @pytest.mark.parametrize("latents", [10, 25, 50])
-def test_the_paper_s_network_has_16_3_million_weights(latents: int) -> None:
+def test_paper_vae_has_16_3_million_weights(latents: int) -> None:
     with torch.device("meta"):
         network = VAE(VAEConfig(latents=latents))
     assert weights(network) == pytest.approx(16.3e6, rel=0.02)
@@ -25,7 +25,7 @@ def test_the_paper_s_network_has_16_3_million_weights(latents: int) -> None:
     assert len(convolutions) == 23  # Section 3
 
 
-def test_images_come_back_in_their_size() -> None:
+def test_decoded_images_keep_their_size() -> None:
     posterior, logits = VAE(SMALL)(torch.rand(2, 3, 32, 32))
     assert posterior.mean.shape == posterior.log_variance.shape == (2, 3)
     assert logits.shape == (2, 3, 32, 32)
@@ -39,19 +39,19 @@ def test_residual_blocks_start_as_the_identity() -> None:
     assert not torch.allclose(block(x), x)
 
 
-def test_the_posterior_starts_steady() -> None:
+def test_initial_posterior_variance_is_nearly_constant() -> None:
     torch.manual_seed(0)
     posterior = VAE(SMALL).encode(torch.rand(64, 3, 32, 32))
     assert float((posterior.log_variance + 1).detach().abs().max()) < 0.2
 
 
-def test_compact_is_smaller() -> None:
+def test_compact_vae_is_smaller() -> None:
     with torch.device("meta"):
         assert weights(VAE(vae_recipe("compact").vae)) < 3e6
 
 
 @pytest.mark.parametrize("change", [{"image_size": 33}, {"widths": (4,) * 5}, {"blocks": -1}, {"latents": 0}])
-def test_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
+def test_incompatible_shapes_raise(change: dict[str, Any]) -> None:
     given: dict[str, Any] = {"image_size": 32} | change
     with pytest.raises(ValueError, match=r"VAE|stages need images"):
         VAEConfig(**given)

@@ -30,7 +30,7 @@ def images(poses: int, side: int = 32) -> Tensor:
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4, 8, 16])
-def test_images_shrink_as_the_cache_shrinks_them(factor: int) -> None:
+def test_shrink_matches_the_training_cache(factor: int) -> None:
     large = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (3, 2, 48, 48), np.uint8))
     large[0], large[1, 0] = 255, 1
     expected = [[png.letterbox(Image.fromarray(view.numpy()), 48 // factor) for view in pose] for pose in large]
@@ -76,7 +76,7 @@ def zoomed(small: PoseEncoder) -> PoseEncoder:
     return large
 
 
-def test_enlarged_images_are_read_like_the_small_ones() -> None:
+def test_enlarged_images_give_the_same_coordinates() -> None:
     torch.manual_seed(0)
     small = central(PoseEncoder(SMALL, views=2, joints=3).eval())
     small.adapt(images(9, 16))
@@ -85,7 +85,7 @@ def test_enlarged_images_are_read_like_the_small_ones() -> None:
     torch.testing.assert_close(zoomed(small)(enlarged), small(seen))
 
 
-def test_a_window_shows_what_the_whole_image_cannot() -> None:
+def test_window_shows_detail_absent_from_the_whole_image() -> None:
     torch.manual_seed(0)
     network = central(PoseEncoder(ZOOMED, views=2, joints=3).eval())
     network.adapt(images(9))
@@ -99,7 +99,7 @@ def test_a_window_shows_what_the_whole_image_cannot() -> None:
     assert torch.equal(network(seen), network(beyond))
 
 
-def test_the_input_of_the_window_is_relative_to_the_background_of_the_large_images() -> None:
+def test_window_input_is_relative_to_the_large_background() -> None:
     torch.manual_seed(0)
     network = central(PoseEncoder(ZOOMED, views=2, joints=3).eval())
     backgrounds = images(1).repeat(5, 1, 1, 1)
@@ -117,7 +117,7 @@ def test_the_input_of_the_window_is_relative_to_the_background_of_the_large_imag
     assert not found[1].any()
 
 
-def test_a_student_hides_foreign_parts_in_the_window_too() -> None:
+def test_student_masks_foreign_parts_in_the_window_too() -> None:
     torch.manual_seed(0)
     network = StudentNetwork(ZOOMED, views=2, joints=3).eval()
     for encoder in filter(None, (network.encoder, network.teacher)):
@@ -137,7 +137,7 @@ def test_a_student_hides_foreign_parts_in_the_window_too() -> None:
         assert part.float().mean() > 0.95  # a pixel may have the level of the background
 
 
-def test_weights_without_larger_images_have_their_old_names_and_shapes() -> None:
+def test_weights_without_larger_images_keep_their_names_and_shapes() -> None:
     small, large = (PoseEncoder(config, views=2, joints=3).state_dict() for config in (SMALL, ZOOMED))
     assert set(large) - set(small) == {"window_background"}
     changed = [name for name, value in small.items() if value.shape != large[name].shape]
@@ -154,12 +154,12 @@ def test_weights_without_larger_images_have_their_old_names_and_shapes() -> None
         (32, 0, "without a window no window_image_size has an effect; leave it out"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(size: int, window: int, message: str) -> None:
+def test_incompatible_sizes_raise(size: int, window: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(SMALL, window=window, window_image_size=size)
 
 
-def test_windows_from_images_of_the_whole_size_are_the_default() -> None:
+def test_window_images_have_the_whole_image_size_by_default() -> None:
     same = replace(SMALL, window_image_size=16)
     assert same == SMALL
     assert (same.zoom, same.input_size) == (1, 16)
@@ -167,7 +167,7 @@ def test_windows_from_images_of_the_whole_size_are_the_default() -> None:
     assert EncoderConfig(window_image_size=512).zoom == 4
 
 
-def test_attention_is_taught_on_the_whole_images() -> None:
+def test_attention_loss_uses_the_whole_images() -> None:
     large = images(10).unflatten(0, (2, 5))
     attention, trusted = torch.randn(2, 5, 2, 4, 4), torch.ones(2, 5, dtype=torch.bool)
     small = attention_loss(attention, shrink(large, 2), 1, trusted)
@@ -181,7 +181,7 @@ def registration() -> ZoomedRegistration:
     return fitted
 
 
-def test_light_and_place_are_found_on_smaller_frames_in_pixels_of_the_large_ones(
+def test_zoomed_registration_is_estimated_at_low_resolution_in_large_pixels(
     registration: ZoomedRegistration,
 ) -> None:
     recorded = frames()
@@ -196,7 +196,7 @@ def test_light_and_place_are_found_on_smaller_frames_in_pixels_of_the_large_ones
     torch.testing.assert_close(registration.std[:, 2:], same.std[:, 2:] / 2, rtol=0.2, atol=0.02)
 
 
-def test_large_frames_become_frames_before_their_background(registration: ZoomedRegistration) -> None:
+def test_large_frames_are_composited_on_their_background(registration: ZoomedRegistration) -> None:
     recorded = frames()
     composited, background = registration(recorded.images), registration.background.mul(255).round()
     still = ~recorded.arm
@@ -209,7 +209,7 @@ def test_large_frames_become_frames_before_their_background(registration: Zoomed
     assert registration.drifted(recorded.images)[1].float().mean() < 0.1
 
 
-def test_saturated_parts_of_large_frames_stay_as_they_are_seen() -> None:
+def test_zoomed_registration_keeps_background_and_noise_of_saturated_pixels() -> None:
     recorded = frames(brighter=1.35)
     images = recorded.images
     saturated = (images >= 253).float().mean(0)
@@ -222,14 +222,14 @@ def test_saturated_parts_of_large_frames_stay_as_they_are_seen() -> None:
     assert zoomed.noise[often].mean() < 1.4 * whole.noise[often].mean()
 
 
-def test_the_summary_is_in_pixels_of_the_frames(registration: ZoomedRegistration) -> None:
+def test_registration_summary_is_in_pixels_of_the_frames(registration: ZoomedRegistration) -> None:
     whole = Registration(2, SIDE)
     whole.adapt(frames().images)
     large, same = (float(each.summary().split("position by ")[1].split()[0]) for each in (registration, whole))
     assert large == pytest.approx(same, rel=0.2)
 
 
-def test_many_frames_are_cleaned_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_are_cleaned_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     cleaned = Cleaner(torch.rand(2, 32, 32), views=2, zoom=2).eval()
     nn.init.normal_(cleaned.background, 0.5, 0.2)

@@ -70,7 +70,7 @@ def told() -> Results:
     )
 
 
-def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) -> None:
+def test_markdown_lists_every_method_and_the_paper(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     assert lines[0] == (
         "| images | method | seeds | in distribution | compositional shift | systematic shift | gap | "
@@ -89,7 +89,7 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
 
 
-def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
+def test_advantages_compare_the_same_seeds(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     gain = "+0.300 (+0.300 to +0.300)"
     assert f"| single objects | deltas of whole images | plain ViT | {gain} | {gain} |" in lines
@@ -102,7 +102,7 @@ def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
     assert advantage(ours, [row("b", 7, 0.5)], COMPOSITIONAL) == ""
 
 
-def test_what_crops_change_is_said(told: Results) -> None:
+def test_effect_of_crops_is_reported(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     assert (
         "- Deltas of whole images, with crops: in distribution 0.90 (best baseline: plain ViT, with crops 0.90); "
@@ -120,7 +120,7 @@ def test_what_crops_change_is_said(told: Results) -> None:
     ) in lines
 
 
-def test_maps_are_drawn_of_what_is_held_against_baselines() -> None:
+def test_figures_are_drawn_for_methods_compared_with_baselines() -> None:
     names = ("cde-global", "cde-global@crops", "cde-global@no-contrast", "plain-vit", "plain-vit@crops")
     arrays = {
         "verbs": np.array(["open", "close"]),
@@ -137,7 +137,7 @@ def test_maps_are_drawn_of_what_is_held_against_baselines() -> None:
     ]
 
 
-def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> None:
+def test_held_out_choices_are_compared_one_by_one(told: Results) -> None:
     """Two training seeds of a choice are averaged before choices are counted."""
     first, second = list(RANDOM_HOLD_OUTS)[:2]
     rows = [row("cde-global", seed, 0.8 + 0.1 * seed, first) for seed in (0, 1)]
@@ -153,7 +153,7 @@ def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> N
     assert "| single objects, others held out | deltas of whole images | 2 |" in text
 
 
-def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) -> None:
+def test_pictures_of_a_held_out_choice_are_found(tmp_path: Path) -> None:
     first = next(iter(RANDOM_HOLD_OUTS))
     arrays: dict[str, NDArray[Any]] = {
         "verbs": np.array(["open"]),
@@ -173,14 +173,14 @@ def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) ->
     assert titles == ["open drawer"] * 30
 
 
-def test_joints_of_an_arm_are_summed_up(told: Results) -> None:
+def test_joints_of_an_arm_are_summarised(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     assert "| deltas of whole images | 0.90 (0.90 to 0.90) | -0.75 (-0.80 to -0.70) |  |" in lines
     assert "- Accuracy of joint and direction in unseen poses of an arm: deltas of whole images 0.97 ± 0.00." in lines
 
 
 @pytest.mark.parametrize("stored", ["predicted", "told"])  # told: in files of earlier versions
-def test_captions_name_a_wrong_prediction(stored: str) -> None:
+def test_captions_include_a_wrong_prediction(stored: str) -> None:
     arrays: dict[str, NDArray[Any]] = {
         f"{IID}_images": np.zeros((2, 2, 8, 8), np.uint8),
         f"{IID}_verbs": np.array(["open", "close"]),
@@ -191,7 +191,7 @@ def test_captions_name_a_wrong_prediction(stored: str) -> None:
 
 
 @pytest.mark.slow
-def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -> None:
+def test_action_results_are_published_with_their_figures(told: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
     results.write(folder / "results.json", told)
     recorded: dict[str, NDArray[Any]] = {
@@ -240,7 +240,7 @@ def test_rows_of_other_methods_are_kept(told: Results, tmp_path: Path) -> None:
     assert kept.seconds == 1200
 
 
-def test_a_map_of_verbs_shows_means_over_seeds_and_leaves_blank_what_was_not_asked() -> None:
+def test_verb_map_shows_seed_means_and_leaves_missing_cells_blank() -> None:
     def told(seed: int, **shares: float) -> ActionRow:
         return row("cde-global", seed, 0.5, recall={**{split: {} for split in _SPLITS}, SYSTEMATIC: shares})
 

@@ -36,7 +36,7 @@ def write(folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
     files.write_arrays(folder / "artefacts" / "panda" / "ldr" / "evaluation.npz", arrays)
 
 
-def test_everything_is_read(run_folder: Path) -> None:
+def test_complete_artefacts_are_read(run_folder: Path) -> None:
     (artefact,) = artefacts.load(run_folder)
     assert (artefact.setup, artefact.method) == (ONE_CAMERA, "ropes")
     assert artefact.training is not None
@@ -50,7 +50,7 @@ def test_everything_is_read(run_folder: Path) -> None:
     assert evaluation.interventions["intervention_images"].shape == (7, 6, 1, 64, 64)
 
 
-def test_absent_parts_are_none(tmp_path: Path) -> None:
+def test_missing_parts_are_none(tmp_path: Path) -> None:
     assert artefacts.load(tmp_path) == ()
     write(tmp_path, small())
     (artefact,) = artefacts.load(tmp_path)
@@ -63,7 +63,7 @@ def test_absent_parts_are_none(tmp_path: Path) -> None:
     assert artefact.evaluation is None
 
 
-def test_every_method_of_every_setup_is_read_by_name(tmp_path: Path) -> None:
+def test_artefacts_are_found_by_setup_and_method(tmp_path: Path) -> None:
     for place in ("panda/ropes", "panda/anchored", "kuka/ldr"):
         files.write_json(tmp_path / "artefacts" / place / "training.json", {"stages": {}, "seed": len(place)})
     files.write_text(tmp_path / "artefacts" / "panda" / "notes.txt", "mine")
@@ -84,16 +84,14 @@ def test_every_method_of_every_setup_is_read_by_name(tmp_path: Path) -> None:
         ({"cameras": np.array(["x", "y"])}, "must be uint8 images of 2 cameras, got (2, 1, 4, 4)"),
     ],
 )
-def test_arrays_that_do_not_fit_are_named(
-    tmp_path: Path, changes: dict[str, NDArray[Any] | None], message: str
-) -> None:
+def test_mismatched_arrays_are_reported(tmp_path: Path, changes: dict[str, NDArray[Any] | None], message: str) -> None:
     write(tmp_path, small(**changes))
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         artefacts.load(tmp_path)
     assert "evaluation.npz" in str(caught.value)
 
 
-def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_pickled_and_damaged_files_are_refused(tmp_path: Path) -> None:
     write(tmp_path, small(joints=np.array(["a", None], dtype=object)))
     with pytest.raises(UserError, match=r"evaluation\.npz cannot be read"):
         artefacts.load(tmp_path)
@@ -111,7 +109,7 @@ def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path: Path) -> Non
         artefacts.load(tmp_path)
 
 
-def test_a_training_record_of_another_form_is_named(tmp_path: Path) -> None:
+def test_malformed_training_record_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
     files.write_json(path, {"seed": 0})
     with pytest.raises(UserError, match='has no "stages"'):
@@ -121,7 +119,7 @@ def test_a_training_record_of_another_form_is_named(tmp_path: Path) -> None:
         artefacts.load(tmp_path)
 
 
-def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path: Path) -> None:
+def test_stage_contents_distinguish_networks_from_joints(tmp_path: Path) -> None:
     path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
     stages = {"new": {"steps": [1, 2], "train": [0.5, 0.4], "best": 0.4}, "ldr": {"j": {"steps": [1], "train": [0.5]}}}
     files.write_json(path, {"stages": stages})
@@ -139,7 +137,7 @@ def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path: Path)
         artefacts.load(tmp_path)
 
 
-def test_only_what_is_wanted_is_read(tmp_path: Path) -> None:
+def test_only_requested_artefacts_are_read(tmp_path: Path) -> None:
     for method in ("ldr", "ropes"):
         files.write_json(tmp_path / "artefacts" / "panda" / method / "training.json", {"stages": {}})
     files.write_text(tmp_path / "artefacts" / "panda" / "anchored" / "training.json", "damaged")
@@ -166,7 +164,7 @@ LINE = "with a line fitted on 1,000 labels"
         ({}, [], ""),
     ],
 )
-def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(
+def test_scatter_condition_is_described_where_known(
     tmp_path: Path, recorded: dict[str, str | int], rows: Sequence[Row], words: str
 ) -> None:
     write(tmp_path, small(**{name: np.array(value) for name, value in recorded.items()}))
@@ -183,9 +181,7 @@ def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(
         ({"scatter_occlusion": np.array([1, 2])}, "scatter_occlusion must be one value, got shape (2,)"),
     ],
 )
-def test_a_wrong_condition_of_a_scatter_is_named(
-    tmp_path: Path, changes: dict[str, NDArray[Any]], message: str
-) -> None:
+def test_invalid_scatter_condition_is_reported(tmp_path: Path, changes: dict[str, NDArray[Any]], message: str) -> None:
     write(tmp_path, small(**changes))
     with pytest.raises(UserError, match=re.escape(message)):
         artefacts.load(tmp_path)

@@ -87,7 +87,7 @@ FOUND = Results(
 )
 
 
-def test_ratios_are_to_clean_images_of_the_tested_renderer() -> None:
+def test_ratios_are_relative_to_clean_images_of_the_same_renderer() -> None:
     own, transferred = (table.markdown().splitlines() for _, table in tables(errors_by_camera(FOUND)[0]))
     assert own[0] == "| images | method | anchors | joint 1 |"
     assert own[2:10] == [
@@ -121,7 +121,7 @@ def test_each_split_has_its_own_numbers() -> None:
     assert ood.paper("panda_joint1") == 0.084
 
 
-def test_a_figure_has_a_line_for_each_renderer_method_and_number_of_anchors() -> None:
+def test_figure_has_a_line_per_renderer_method_and_anchor_count() -> None:
     (panel,) = figure(errors_by_camera(FOUND)[0]).axes
     lines = {str(line.get_label()): line for line in panel.get_lines()}
     assert list(lines)[:3] == ["the paper's ROPES", "PyBullet, anchored, 1,000", "PyBullet, anchored, 4,000"]
@@ -135,13 +135,13 @@ def test_a_figure_has_a_line_for_each_renderer_method_and_number_of_anchors() ->
     assert len({line.get_color() for line in lines.values()}) == 5
 
 
-def test_one_renderer_and_level_has_no_section() -> None:
+def test_single_renderer_and_level_gives_no_section() -> None:
     plain = [each for each in ROWS if each.renderer is None and each.camera is None]
     assert errors_by_camera(replace(FOUND, rows=tuple(plain), transfer_rows=())) == ()
     assert errors_by_camera(replace(FOUND, rows=())) == ()
 
 
-def test_curves_do_not_mix_images() -> None:
+def test_curves_do_not_mix_image_kinds() -> None:
     cells = over_seeds(ROWS)
     assert series(cells, "anchors") == {}
     assert label_curves(cells) == ()
@@ -149,7 +149,7 @@ def test_curves_do_not_mix_images() -> None:
     assert list(series(alike, "anchors")) == [(TWO_CAMERAS, "anchored")]
 
 
-def test_the_page_and_the_report_show_them(tmp_path: Path) -> None:
+def test_camera_errors_appear_in_the_page_and_the_report(tmp_path: Path) -> None:
     results.write(tmp_path / "run" / "results.json", FOUND)
     write_report(tmp_path / "run", tmp_path / "report.html")
     assert "Error by renderer and camera" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -169,7 +169,7 @@ def test_the_page_and_the_report_show_them(tmp_path: Path) -> None:
     assert "Two cameras, independent joints, shifted poses" in text
 
 
-def test_the_note_says_what_numbers_are_of() -> None:
+def test_note_states_the_metric_seeds_and_preset() -> None:
     note = " ".join(cameras_markdown(FOUND).splitlines()[-1].split())
     assert note.startswith(
         "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES."

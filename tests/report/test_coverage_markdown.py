@@ -9,7 +9,7 @@ from ropes.report.trust import coverage_markdown
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
 
 
-def test_every_number_of_labels_has_a_line_over_all_seeds() -> None:
+def test_each_label_count_has_a_line_averaged_over_seeds() -> None:
     rows = [
         CoverageRow(
             setup="panda-2c-independent",

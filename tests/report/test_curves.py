@@ -50,7 +50,7 @@ WITHOUT = tuple(
 FOUND = Results(name="curves", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS + WITHOUT)
 
 
-def test_a_series_differs_in_one_thing() -> None:
+def test_fits_of_one_curve_differ_in_one_setting() -> None:
     cells = over_seeds(ROWS)
     (anchors,) = series(cells, "anchors").items()
     assert anchors[0] == (TWO_CAMERAS, "anchored")
@@ -67,7 +67,7 @@ def test_a_series_differs_in_one_thing() -> None:
     }
 
 
-def test_fits_that_say_nothing_of_their_data_make_no_series() -> None:
+def test_fits_without_a_data_description_give_no_curve() -> None:
     plain = Row.measured(
         setup=TWO_CAMERAS, joint="panda_joint1", split="id", occlusion=0, seed=0, mcc=(1, 0), mse=(1, 0)
     )
@@ -75,7 +75,7 @@ def test_fits_that_say_nothing_of_their_data_make_no_series() -> None:
     assert series(over_seeds(ROWS[:8]), "anchors") == {}
 
 
-def test_curves_stand_beside_the_paper() -> None:
+def test_curves_include_the_paper() -> None:
     (cells,) = series(over_seeds(ROWS), "anchors").values()
     panels = error_curves(cells, "anchors").axes
     assert [panel.get_title() for panel in panels] == ["joint 1", "joint 2"]
@@ -89,7 +89,7 @@ def test_curves_stand_beside_the_paper() -> None:
     assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
 
 
-def test_the_map_without_labels_has_a_line_of_its_own() -> None:
+def test_label_free_calibration_has_its_own_line() -> None:
     fewer = [replace(row, calibration_labels=10) for row in WITHOUT]
     (cells,) = series(over_seeds([*ROWS, *WITHOUT, *fewer]), "anchors").values()
     lines = {line.get_label(): line for line in error_curves(cells, "anchors").axes[0].get_lines()}
@@ -101,7 +101,7 @@ def test_the_map_without_labels_has_a_line_of_its_own() -> None:
     assert none.get_linestyle() == ":"
 
 
-def test_the_table_says_what_each_fit_learnt_from() -> None:
+def test_table_states_the_training_data_of_each_fit() -> None:
     lines = markdown(FOUND).splitlines()
     assert lines[0] == "| test data | training data | joint 1 | joint 2 |"
     fits = ["250 anchors, 128 px ¹", "500 anchors, 128 px ¹", "1,000 anchors, 128 px ¹"]
@@ -117,7 +117,7 @@ def test_the_table_says_what_each_fit_learnt_from() -> None:
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
 
 
-def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
+def test_two_methods_on_the_same_data_have_separate_lines() -> None:
     others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
     table = markdown(replace(FOUND, rows=ROWS + others))
     assert table.count("| anchored: 250 anchors, 128 px ¹ | ") == table.count("| ldr: 250 anchors, 128 px ² | ") == 4
@@ -125,7 +125,7 @@ def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
 
 
 @pytest.mark.slow
-def test_report_and_stills_hold_the_curves(tmp_path: Path) -> None:
+def test_report_and_published_figures_include_the_curves(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", FOUND)
     write_report(tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -21,31 +21,31 @@ MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?=$|: MCC)")
 
 
 @pytest.mark.parametrize("method", [*methods_of("joints"), *ROPES_VARIANTS, "plug-in"])
-def test_every_method_of_the_compact_preset_differs_from_the_paper_s(method: str) -> None:
+def test_every_compact_method_lists_differences_from_the_paper(method: str) -> None:
     assert of_method(method, "compact")
     assert of_method(f"{method}@250 anchors", "compact") == of_method(method.partition("@")[0], "compact")
 
 
 @pytest.mark.parametrize("variant", sorted(OBJECTIVES))
-def test_every_objective_has_its_own_words(variant: str) -> None:
+def test_every_objective_has_its_own_note(variant: str) -> None:
     note = of_method(f"ropes@{variant}", "compact")
     assert OBJECTIVES[variant] in note or variant in ("classifier", "encoder", "logit")
     assert "another objective than Eq. 3" not in note
     assert of_method(f"ropes@{variant}", "paper")
 
 
-def test_the_paper_s_methods_in_their_own_sizes_need_no_mark() -> None:
+def test_paper_methods_at_paper_size_need_no_mark() -> None:
     own = [method for method in (*methods_of("joints"), *ROPES_VARIANTS) if not of_method(method, "paper")]
     assert own == ["jointnet", "ropes", "ropes@eq3"]
 
 
-def test_settings_whose_test_poses_differ_say_so() -> None:
+def test_settings_with_different_test_poses_have_a_note() -> None:
     assert "stay at zero" in of_condition(ONE_CAMERA, "id")
     assert "compare MCC" in of_condition(CAUSAL, "id")
     assert of_condition(CAUSAL, "ood") == of_condition(TWO_CAMERAS, "id") == ""
 
 
-def test_notes_are_numbered_in_the_order_of_their_use() -> None:
+def test_notes_are_numbered_in_order_of_use() -> None:
     marks = Marks("compact")
     assert marks.method("cnn", "cnn", published=False) == "cnn"
     assert marks.markdown() == ""
@@ -57,7 +57,7 @@ def test_notes_are_numbered_in_the_order_of_their_use() -> None:
     ]
 
 
-def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
+def test_page_and_terminal_list_differences_in_one_sentence() -> None:
     place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
     rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
     told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
@@ -66,7 +66,7 @@ def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("name", ["panda-2c", "table1", "table2", "curves"])
-def test_every_row_of_ours_beside_a_published_one_has_its_mark(name: str) -> None:
+def test_every_row_beside_a_published_one_has_a_mark(name: str) -> None:
     table, notes, about = markdown(results.read(REPOSITORY / "results" / f"{name}-compact.json")).split("\n\n", 2)
     lines = [line.strip("|").split(" | ") for line in table.splitlines()[2:]]
     ours = [line[1] for line in lines if not line[1].startswith("the paper's")]
@@ -85,7 +85,7 @@ def test_every_row_of_ours_beside_a_published_one_has_its_mark(name: str) -> Non
         (None, "The background is not recorded; earlier versions rendered a white one, the paper panda-gym's."),
     ],
 )
-def test_fewer_anchors_and_another_background_are_told(scene: str | None, told: str) -> None:
+def test_fewer_anchors_and_another_background_are_noted(scene: str | None, told: str) -> None:
     row = Row.measured(
         setup=TWO_CAMERAS,
         joint="panda_joint1",

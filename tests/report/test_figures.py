@@ -14,7 +14,7 @@ def curve(**changes: Any) -> dict[str, Any]:
     return base | changes
 
 
-def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
+def test_scatter_has_a_panel_per_joint_with_its_figures() -> None:
     angle = np.linspace(-1, 1, 20)[None].repeat(4, axis=0)
     figure = joint_figures.scatter(
         ["panda_joint1", "panda_joint2", "panda_joint3", "elbow"],
@@ -35,7 +35,7 @@ def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
     np.testing.assert_allclose(dots[:, 1] - dots[:, 0], np.degrees(0.1))
 
 
-def test_floor_and_guessing_are_drawn_in_nats() -> None:
+def test_floor_and_chance_level_are_drawn_in_nats() -> None:
     figure = joint_figures.density_ratio_curves({"panda_joint4": curve()})
     lines = {line.get_label(): np.asarray(line.get_ydata(), float) for line in figure.axes[0].lines}
     assert set(lines) == {"train", "held out", "Bayes floor", "guessing"}
@@ -70,7 +70,7 @@ def test_training_curves_show_the_recorded_terms_only() -> None:
     ]
 
 
-def test_a_legend_takes_as_many_rows_as_its_figure_needs() -> None:
+def test_legend_uses_as_many_rows_as_needed() -> None:
     for width, columns in ((9.6, 4), (3.2, 1)):
         figure, panels = figures.make_panels(1, height=2.0, width=width, columns=1)
         for number in range(6):
@@ -82,7 +82,7 @@ def test_a_legend_takes_as_many_rows_as_its_figure_needs() -> None:
         assert len(tops) == -(-6 // columns)
 
 
-def test_occlusions_draw_the_paper_only_where_it_has_numbers() -> None:
+def test_occlusion_plot_shows_the_paper_only_where_it_has_numbers() -> None:
     line = {"pixels": [0, 32], "ours": np.full((2, 2), 0.1), "std": np.full((2, 2), 0.01)}
     paper = np.array([[0.2, 0.3], [np.nan, np.nan]])
     figure = joint_figures.occlusions(["a", "b"], {"id": line | {"paper": paper}})
@@ -92,7 +92,7 @@ def test_occlusions_draw_the_paper_only_where_it_has_numbers() -> None:
 
 
 @pytest.mark.parametrize("label", ['a "quoted" <label> & more', "plain"])
-def test_svg_is_themed_labelled_and_repeatable(label: str) -> None:
+def test_svg_is_themed_labelled_and_deterministic(label: str) -> None:
     def draw() -> str:
         return figures.to_svg(joint_figures.density_ratio_bars({"panda_joint1": curve()}), label)
 

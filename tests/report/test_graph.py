@@ -31,7 +31,7 @@ def found(**changes: Any) -> dict[str, Any]:
     return content | changes
 
 
-def test_edges_are_right_extra_or_missing() -> None:
+def test_edges_are_classified_as_found_extra_or_missing() -> None:
     kinds = {(row["parent"], row["child"]): (row["kind"], row["effect"]) for row in report.edges(found())}
     assert kinds == {
         (JOINTS[0], JOINTS[1]): ("found", 0.4),
@@ -49,11 +49,11 @@ def test_edges_are_right_extra_or_missing() -> None:
         ({"edges": [], "true": [], "distance": 0}, "No edges found, no true edges: structural Hamming distance 0."),
     ],
 )
-def test_the_sentence(changes: dict[str, Any], sentence: str) -> None:
+def test_verdict_sentence_summarises_the_graph(changes: dict[str, Any], sentence: str) -> None:
     assert report.verdict(found(**changes)) == sentence
 
 
-def test_the_picture_has_every_joint_and_an_arrow_an_edge() -> None:
+def test_graph_figure_has_every_joint_and_an_arrow_per_edge() -> None:
     figure = report.draw(found())
     (panel,) = figure.axes
     assert {text.get_text() for text in panel.texts} == {"joint\n1", "joint\n2", "elbow", "0.40", "0.20", "0.00"}
@@ -63,7 +63,7 @@ def test_the_picture_has_every_joint_and_an_arrow_an_edge() -> None:
     assert words == ["found", "found, not true", "true, not found"]
 
 
-def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
+def test_terminal_shows_effect_sizes_and_undecided_edges() -> None:
     stream = io.StringIO()
     content = found(undecided=[[JOINTS[2], JOINTS[0]]], cyclic=[[JOINTS[1], JOINTS[0]]])
     report.print_graph(content, Console(file=stream, width=80))
@@ -85,7 +85,7 @@ def undetermined() -> dict[str, Any]:
     return found(effects=nothing, errors=nothing, **changes)
 
 
-def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp_path: Path) -> None:
+def test_undetermined_pairs_are_reported_and_marked(tmp_path: Path) -> None:
     files.write_json(tmp_path / "graph.json", undetermined())
     content = report.read_graph(tmp_path / "graph.json")
     assert content is not None
@@ -114,7 +114,7 @@ def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp
 
 
 @pytest.mark.slow
-def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
+def test_page_draws_a_stored_graph(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", (ONE_CAMERA,))
     place = folder / "artefacts" / ONE_CAMERA / "ropes" / "graph.json"
     page = tmp_path / "page.html"
@@ -149,7 +149,7 @@ def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
         found(unread={"knee": "silent"}),
     ],
 )
-def test_a_damaged_record_is_refused(content: Any, tmp_path: Path) -> None:
+def test_damaged_graph_file_is_refused(content: Any, tmp_path: Path) -> None:
     files.write_json(tmp_path / "graph.json", content)
     with pytest.raises(UserError, match=r"graph\.json is damaged .*; run the evaluation again"):
         report.read_graph(tmp_path / "graph.json")

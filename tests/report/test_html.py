@@ -33,7 +33,7 @@ def page(source: str) -> Page:
     return Page(source)
 
 
-def test_the_page_needs_nothing_from_outside(source: str, page: Page) -> None:
+def test_page_loads_no_external_resource(source: str, page: Page) -> None:
     assert "script" not in page.tags
     assert "link" not in page.tags
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
@@ -41,12 +41,12 @@ def test_the_page_needs_nothing_from_outside(source: str, page: Page) -> None:
     assert "@import" not in source
 
 
-def test_every_inner_link_has_its_target_and_no_id_stands_twice(page: Page) -> None:
+def test_every_internal_link_has_a_target_and_ids_are_unique(page: Page) -> None:
     assert len(page.ids) == len(set(page.ids))
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
-def test_every_section_is_there(page: Page) -> None:
+def test_every_section_is_present(page: Page) -> None:
     for heading in (
         "Comparison with the paper",
         "Occlusion and distribution shift",
@@ -68,7 +68,7 @@ def test_every_section_is_there(page: Page) -> None:
     )
 
 
-def test_the_numbers_on_the_page_are_those_of_the_file(run_folder: Path, page: Page) -> None:
+def test_page_numbers_match_the_results_file(run_folder: Path, page: Page) -> None:
     rows = [row for row in results.read(run_folder / "results.json").rows if row.joint == "panda_joint4"]
     plain = [row.mse_mean for row in rows if row.split == "id" and row.occlusion == 0]
     assert f"{np.mean(np.array(plain, float)):.3f} ±" in page.text
@@ -78,14 +78,14 @@ def test_the_numbers_on_the_page_are_those_of_the_file(run_folder: Path, page: P
     assert "ropes simulate --setting panda-2c-independent" in page.text
 
 
-def test_plots_follow_the_page_colours_and_say_what_they_show(source: str) -> None:
+def test_plots_use_the_page_colours_and_have_labels(source: str) -> None:
     assert source.count('<svg role="img" aria-label="') == 5
     assert "currentColor" in source
     assert "prefers-color-scheme: dark" in source
     assert "#1b1f24" not in source.split("</style>")[1]
 
 
-def test_pictures_hold_the_recorded_pixels(run_folder: Path, page: Page) -> None:
+def test_pictures_contain_the_stored_pixels(run_folder: Path, page: Page) -> None:
     with np.load(run_folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz") as arrays:
         wanted = arrays["occluded_original"][0, 0]
     strips = [
@@ -98,7 +98,7 @@ def test_pictures_hold_the_recorded_pixels(run_folder: Path, page: Page) -> None
     )
 
 
-def test_images_of_interventions_are_shown_once(tmp_path: Path) -> None:
+def test_intervention_images_are_shown_once(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 255, (3, 2, 1, 16, 16), np.uint8)
     methods = ("ropes", "anchored", "ldr")
@@ -115,7 +115,7 @@ def test_images_of_interventions_are_shown_once(tmp_path: Path) -> None:
     assert page.text.count("The same images as under One camera, independent joints · ropes.") == 1
 
 
-def test_absent_inputs_take_one_line_each(tmp_path: Path) -> None:
+def test_each_missing_input_takes_one_line(tmp_path: Path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
     assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is missing" in text
     assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is missing" in text
@@ -127,7 +127,7 @@ def test_absent_inputs_take_one_line_each(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("last", "ended"), [(4000, False), (2500, True)])
-def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path: Path, last: int, ended: bool) -> None:
+def test_encoder_section_names_the_kept_weights(tmp_path: Path, last: int, ended: bool) -> None:
     folder = tmp_path / "artefacts" / ONE_CAMERA / "anchored"
     curves = {"steps": [500.0, 1500.0, float(last)], "held_out": [2.0, 1.5, 1.7], "regimes": [2.0, 1.6, 1.5]}
     summary = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
@@ -139,13 +139,13 @@ def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path: Path, last:
     assert "No matrix was recorded." not in text
 
 
-def test_no_rows_at_all_is_said(tmp_path: Path) -> None:
+def test_results_without_rows_are_reported(tmp_path: Path) -> None:
     text = Page(numbers_only(tmp_path)).text
     assert "No in-distribution results yet." in text
     assert "No in-distribution rows in results.json." in text
 
 
-def test_methods_of_one_setup_stand_side_by_side(tmp_path: Path) -> None:
+def test_methods_of_one_setup_are_side_by_side(tmp_path: Path) -> None:
     page = Page(numbers_only(tmp_path, a_row(), a_row(method="anchored", mse=(0.01, 0.001)), a_row(method="ldr")))
     for method in ("ropes", "anchored", "ldr"):
         assert f"setup-{ONE_CAMERA}-{method}" in page.ids
@@ -153,7 +153,7 @@ def test_methods_of_one_setup_stand_side_by_side(tmp_path: Path) -> None:
     assert len(page.ids) == len(set(page.ids))
 
 
-def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path: Path) -> None:
+def test_errors_by_label_count_have_their_own_table(tmp_path: Path) -> None:
     rows = [
         a_row(joint=f"panda_joint{joint}", split=split, calibration_labels=count, mse=(0.001 * count + joint, 0.0))
         for split in ("id", "ood")
@@ -175,7 +175,7 @@ def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path: Path) ->
     assert "Error by number of calibration labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
-def test_the_baseline_with_all_labels_has_its_column(tmp_path: Path) -> None:
+def test_baseline_with_all_labels_has_a_column(tmp_path: Path) -> None:
     row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0), mcc_matched=0.95)
     assert (
         "joint 3 8.1 0.900 ± 0.010 ✓ 0.950 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
@@ -192,12 +192,12 @@ def test_variances_stand_where_errors_do_not_compare(tmp_path: Path) -> None:
     assert "do not compare" not in Page(numbers_only(tmp_path, a_row())).text
 
 
-def test_seeds_have_a_deviation_of_their_own(tmp_path: Path) -> None:
+def test_seeds_have_their_own_deviation(tmp_path: Path) -> None:
     rows = [a_row(seed=seed, mse=(mse, 0.003)) for seed, mse in ((0, 0.02), (1, 0.04))]
     assert "0.030 ± 0.003 ± 0.014" in Page(numbers_only(tmp_path, *rows)).text
 
 
-def test_names_cannot_smuggle_markup_in(tmp_path: Path) -> None:
+def test_names_are_escaped_in_html(tmp_path: Path) -> None:
     source = numbers_only(tmp_path, a_row(setup="<script>x</script>", joint="<b>&"))
     assert "<script" not in source
     assert "&lt;script&gt;" in source
@@ -210,13 +210,13 @@ def test_the_same_folder_gives_the_same_bytes(run_folder: Path, tmp_path: Path, 
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == source
 
 
-def test_a_folder_without_results_is_named_and_nothing_written(tmp_path: Path) -> None:
+def test_folder_without_results_is_refused_without_writing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json is missing"):
         write_report(tmp_path, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figures_for_other_pages(run_folder: Path, tmp_path: Path) -> None:
+def test_figures_for_other_pages_are_written(run_folder: Path, tmp_path: Path) -> None:
     written = write_figures(run_folder, tmp_path)
     assert [path.name for path in written] == [
         f"table1-compact-{ONE_CAMERA}-ropes-scatter.png",
@@ -231,7 +231,7 @@ def test_figures_for_other_pages(run_folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_results_and_figures_are_committed_together(run_folder: Path, tmp_path: Path) -> None:
+def test_results_and_figures_are_published_together(run_folder: Path, tmp_path: Path) -> None:
     table, *pictures = publish(run_folder, tmp_path)
     found = results.read(run_folder / "results.json")
     assert table == tmp_path / f"{found.name}-{found.preset}.json"
@@ -239,7 +239,7 @@ def test_results_and_figures_are_committed_together(run_folder: Path, tmp_path: 
     assert [path.name for path in pictures] == [path.name for path in write_figures(run_folder, tmp_path / "again")]
 
 
-def test_rows_of_other_methods_are_kept_where_asked(tmp_path: Path) -> None:
+def test_rows_of_other_methods_are_kept_on_request(tmp_path: Path) -> None:
     out = tmp_path / "results"
     for device, seconds, method, mse in (
         ("a", 10.0, "ropes", 0.05),

@@ -38,7 +38,7 @@ def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:
     return Results(name="table2", preset="compact", device="cpu", version="0", seconds=60.0, rows=tuple(rows))
 
 
-def test_a_curve_holds_both_kinds_of_methods() -> None:
+def test_curve_includes_labelled_and_label_free_methods() -> None:
     found = label_curves(over_seeds(a_table().rows))
     assert [(curves.setup, curves.split) for curves in found] == [(TWO_CAMERAS, "id"), (TWO_CAMERAS, "ood")]
     curves = found[0]
@@ -51,13 +51,13 @@ def test_a_curve_holds_both_kinds_of_methods() -> None:
     ("mse", "words"),
     [(0.01, "10,000"), (0.02, "5,000"), (1.0, "fewer than 1,300"), (1e-9, "more than 130,000"), (0.05, "2,000")],
 )
-def test_supervision_overtakes_between_measured_numbers(mse: float, words: str) -> None:
+def test_crossing_lies_between_measured_label_counts(mse: float, words: str) -> None:
     """The error here falls as one over the number of labels: 100 / labels."""
     cells = label_curves(over_seeds(a_table().rows))[0].supervised["cnn"]["panda_joint1"]
     assert overtaken(cells, mse)[0] == words
 
 
-def test_supervision_overtakes_where_it_stays_ahead() -> None:
+def test_last_crossing_counts() -> None:
     """An error that falls, rises and falls again: the last crossing counts."""
     cells = label_curves(over_seeds(a_table().rows))[0].supervised["cnn"]["panda_joint1"]
     bumpy = [replace(cell, mse=mse) for cell, mse in zip(cells, (0.05, 0.005, 0.04, 0.0025), strict=True)]
@@ -67,7 +67,7 @@ def test_supervision_overtakes_where_it_stays_ahead() -> None:
     assert overtaken(bumpy[:3], 0.01)[0] == "more than 13,000"
 
 
-def test_the_table_and_the_figure_say_so() -> None:
+def test_label_efficiency_table_and_figure_agree() -> None:
     curves = label_curves(over_seeds(a_table().rows))[0]
     assert overtaken_table(curves).lines == [["anchored", "cnn", *["10,000"] * 6]]
     panel = efficiency_figure(curves).axes[0]
@@ -76,7 +76,7 @@ def test_the_table_and_the_figure_say_so() -> None:
     assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
 
 
-def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
+def test_readme_has_a_line_per_label_count() -> None:
     table = markdown(a_table())
     lines = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
     block = [line[1:3] for line in lines[2:]][: len(lines[2:]) // 2]
@@ -92,7 +92,7 @@ def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
     assert "bold where it reaches the paper's counterpart" in table
 
 
-def test_the_table_has_a_block_for_each_square() -> None:
+def test_table_has_a_block_per_square_size() -> None:
     """Also of the sides that Table 1 leaves out, each beside the paper's figures under that square."""
     hidden = [
         replace(each, occlusion=16, paper_mse=None)
@@ -105,7 +105,7 @@ def test_the_table_has_a_block_for_each_square() -> None:
     assert lines[start + 5].startswith("|  | the paper's RoboPEPP | 260,000 | 0.016 |")
 
 
-def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:
+def test_label_free_figure_needs_all_seeds() -> None:
     rows = [each for each in a_table().rows if not (each.seed == 1 and each.labels == each.calibration_labels == 0)]
     curves = label_curves(over_seeds(rows))[0]
     assert curves.unlabelled["anchored"]["panda_joint1"].calibration_labels == 1000
@@ -113,7 +113,7 @@ def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:
 
 
 @pytest.mark.slow
-def test_report_and_stills_hold_the_curve(tmp_path: Path) -> None:
+def test_report_and_published_figures_include_the_curve(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", a_table())
     write_report(tmp_path, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

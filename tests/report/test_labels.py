@@ -20,7 +20,7 @@ def row(joint: int, mse: float, labels: int, split: str = "ood", occlusion: int 
     )
 
 
-def test_a_column_a_number_of_labels_and_one_for_lines_from_poses_that_are_not_shifted() -> None:
+def test_each_label_count_has_a_column_and_unshifted_lines_their_own() -> None:
     cases = [(joint, labels) for joint in (1, 2) for labels in (0, 1000)]
     rows = [row(joint, labels / 1e4, labels, split) for split in ("id", "ood") for joint, labels in cases]
     others = over_seeds([row(1, 0.7, 1000), row(1, 0.9, 1000, occlusion=16)])
@@ -33,5 +33,5 @@ def test_a_column_a_number_of_labels_and_one_for_lines_from_poses_that_are_not_s
     assert [list(map(str, line)) for line in shifted.lines] == [[*cells[0], "0.700 ± 0.000"], [*cells[1], "–"]]
 
 
-def test_without_several_numbers_of_labels_there_is_no_table() -> None:
+def test_single_label_count_gives_no_table() -> None:
     assert list(label_tables(over_seeds([row(1, 0.1, 1000)]))) == []

@@ -23,7 +23,7 @@ sizes = st.floats(1e-9, 1e6)
         (1234.5, "1234.500"),
     ],
 )
-def test_an_error_has_three_decimals_and_two_digits(value: float | None, shown: str) -> None:
+def test_error_has_three_decimals_and_two_significant_digits(value: float | None, shown: str) -> None:
     assert error(value) == shown
 
 
@@ -40,7 +40,7 @@ def test_an_error_has_three_decimals_and_two_digits(value: float | None, shown: 
         (0.3, 0, False, "<1"),
     ],
 )
-def test_fixed_decimals(value: float, digits: int, signed: bool, shown: str) -> None:
+def test_fixed_prints_the_given_decimals(value: float, digits: int, signed: bool, shown: str) -> None:
     assert fixed(value, digits, signed=signed) == shown
 
 
@@ -60,7 +60,7 @@ def test_a_deviation_has_the_decimals_of_its_mean(
 
 
 @given(sizes)
-def test_two_digits_of_any_error_are_right(value: float) -> None:
+def test_printed_error_keeps_two_significant_digits(value: float) -> None:
     shown = error(value)
     assert float(shown) == pytest.approx(value, rel=0.05)
     assert len(shown.replace(".", "").lstrip("0")) >= 2
@@ -68,7 +68,7 @@ def test_two_digits_of_any_error_are_right(value: float) -> None:
 
 
 @given(sizes, sizes)
-def test_nothing_but_zero_prints_as_zero(mean: float, deviation: float) -> None:
+def test_only_zero_prints_as_zero(mean: float, deviation: float) -> None:
     for shown in (fixed(mean), fixed(-mean, 2), *error_and_deviation(mean, deviation)):
         assert not shown.strip("-").replace(".", "").isdigit() or float(shown) != 0
 

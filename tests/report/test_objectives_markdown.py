@@ -34,7 +34,7 @@ def criterion(variant: str, joint: int, seed: int, **figures: float | None) -> C
     return CriterionRow(setup=SETUP, method=f"ropes@{variant}", joint=f"panda_joint{joint}", seed=seed, **told)
 
 
-def test_a_line_for_each_objective_in_their_order_and_the_paper_s() -> None:
+def test_each_objective_has_a_line_in_order_with_the_paper() -> None:
     found = Results(
         name="eq3",
         preset="compact",
@@ -64,7 +64,7 @@ def test_a_line_for_each_objective_in_their_order_and_the_paper_s() -> None:
     assert written[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, d, 10 minutes.")
 
 
-def test_of_joints_that_cause_each_other_only_correlations_compare() -> None:
+def test_dependent_joints_compare_only_correlations() -> None:
     (given,) = [row for row in rows("encoder", 0, 0.01) if (row.split, row.joint) == ("id", "panda_joint2")]
     causal = Row.measured(
         setup="panda-2c-causal",

@@ -13,7 +13,7 @@ from tests.report.pages import Page
 
 
 @pytest.mark.slow
-def test_overlays_come_before_the_contents(tmp_path: Path, run_folder: Path) -> None:
+def test_overlays_precede_the_table_of_contents(tmp_path: Path, run_folder: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     path = folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz"

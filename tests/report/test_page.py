@@ -20,7 +20,7 @@ from ropes.simulation.actions import IID
 from tests.report.pages import Page, a_row, numbers_only
 
 
-def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path: Path) -> None:
+def test_label_free_figures_come_first_and_are_labelled(tmp_path: Path) -> None:
     line = a_row(method="anchored", mse=(0.0005, 0.00002))
     free = replace(line, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
     text = Page(numbers_only(tmp_path, line, free)).text
@@ -33,7 +33,7 @@ def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path: 
 
 
 @pytest.mark.slow
-def test_what_has_no_row_is_not_shown(tmp_path: Path, run_folder: Path) -> None:
+def test_sections_without_rows_are_omitted(tmp_path: Path, run_folder: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     kept = folder / "artefacts" / ONE_CAMERA / "ropes"
@@ -48,7 +48,7 @@ def test_what_has_no_row_is_not_shown(tmp_path: Path, run_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path: Path) -> None:
+def test_every_kind_of_row_has_a_section_on_one_page(tmp_path: Path) -> None:
     model = ModelRow(setup="arm", method="ldr", seed=3, seconds=1.0, settings={}, scores={"dci": 0.4321})
     told: dict[str, Any] = {"accuracy": {IID: 0.5}, "pairs": {IID: 3}, "recall": {IID: {"open": 0.5}}}
     action = ActionRow(setup="things", method="icm", seed=4, seconds=1.0, active=0.5, **told)
@@ -76,7 +76,7 @@ def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_scatter_says_what_it_is_of(tmp_path: Path, run_folder: Path) -> None:
+def test_scatter_caption_states_its_condition(tmp_path: Path, run_folder: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     path = folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz"
@@ -96,7 +96,7 @@ def test_the_scatter_says_what_it_is_of(tmp_path: Path, run_folder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_errors_under_squares_say_that_they_are_after_a_line(run_folder: Path, tmp_path: Path) -> None:
+def test_occlusion_plot_states_that_lines_are_fitted(run_folder: Path, tmp_path: Path) -> None:
     write_report(run_folder, tmp_path / "report.html")
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "Error with lines fitted on 1,000 labels against the size of white squares" in text

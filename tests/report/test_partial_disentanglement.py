@@ -36,7 +36,7 @@ def found(*rows: FreedRow) -> Results:
     )
 
 
-def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
+def test_seeds_are_averaged_and_every_joint_has_a_column() -> None:
     other = replace(ROW, seed=1, own=0.6, correlations=dict(zip(JOINTS, (0.4, 0.7), strict=True)))
     ((_, joints, table),) = freed_lines([ROW, other])
     assert joints == ["joint 1", "joint 2"]
@@ -47,7 +47,7 @@ def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
     assert lines[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, 2 cores, 10 minutes.")
 
 
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rows_round_trip(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", found(ROW))
     assert results.read(tmp_path / "results.json").freed_rows == (ROW,)
 

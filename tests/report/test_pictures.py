@@ -35,7 +35,7 @@ def test_the_data_uri_is_a_lossless_png() -> None:
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(body)))), pixels)
 
 
-def test_large_pictures_of_noise_are_compressed() -> None:
+def test_large_noisy_pictures_are_compressed_as_webp() -> None:
     rng = np.random.default_rng(0)
     images = np.clip(rng.normal(120, 5, (4, 128, 128)), 0, 255).astype(np.uint8)
     strip = pictures.strip(images)
@@ -50,7 +50,7 @@ def test_large_pictures_of_noise_are_compressed() -> None:
     assert pictures.data_uri(flat).startswith("data:image/png;base64,")
 
 
-def test_parts_are_outlined_in_red_and_nothing_else_changes() -> None:
+def test_only_outlines_of_parts_are_drawn_in_red() -> None:
     images = np.full((2, 6, 6), 9, dtype=np.uint8)
     there = np.zeros((2, 6, 6), dtype=bool)
     there[1, 1:5, 1:5] = True

@@ -29,7 +29,7 @@ def found(*rows: Row) -> Results:
     return Results(name="demo", seconds=600.0, rows=rows, **about)
 
 
-def test_the_table_by_hand() -> None:
+def test_table_matches_hand_calculation() -> None:
     text = markdown(found(row(2, 0.95, 0.06), row(4, 0.9, 0.02)))
     assert text.splitlines() == [
         "| test data | method | labels | joint 2 | joint 4 |",
@@ -47,7 +47,7 @@ def test_the_table_by_hand() -> None:
     ]
 
 
-def test_occlusions_and_splits_have_their_blocks() -> None:
+def test_occlusions_and_splits_have_separate_blocks() -> None:
     rows = [row(1, 0.9, 0.05, TWO_CAMERAS, split=split, occlusion=px) for split in ("ood", "id") for px in (64, 32, 0)]
     names = [line.split(" | ")[0] for line in markdown(found(*rows)).splitlines() if " | ropes ¹ | " in line]
     assert names == [
@@ -58,7 +58,7 @@ def test_occlusions_and_splits_have_their_blocks() -> None:
     ]
 
 
-def test_seeds_are_told_by_method_where_they_differ() -> None:
+def test_seed_counts_are_given_per_method_where_they_differ() -> None:
     rows = [row(2, 0.95, 0.06, seed=seed) for seed in (0, 1)] + [row(2, 0.9, 0.01, method="anchored")]
     assert "of 1 training seed (anchored) or 2 training seeds (ropes), the second ± over training seeds" in markdown(
         found(*rows)
@@ -70,13 +70,13 @@ def test_seeds_are_told_by_method_where_they_differ() -> None:
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 ± 0.000 |" in text
 
 
-def test_fewer_calibration_labels_change_nothing() -> None:
+def test_fewer_calibration_labels_do_not_change_the_table() -> None:
     plain = row(2, 0.95, 0.06)
     fewer = [row(2, 0.95, 0.5, calibration_labels=count) for count in (0, 10, 100)]
     assert markdown(found(plain, *fewer)) == markdown(found(plain))
 
 
-def test_methods_beyond_ropes_stand_beside_the_baseline_with_all_labels() -> None:
+def test_other_methods_are_compared_with_the_all_label_baseline() -> None:
     rows = [
         row(joint, 0.99, 0.002, TWO_CAMERAS, method=method, split=split)
         for method in ("anchored", "ropes")
@@ -97,7 +97,7 @@ def test_methods_beyond_ropes_stand_beside_the_baseline_with_all_labels() -> Non
     assert "RoboPEPP" not in markdown(found(row(2, 0.95, 0.06, ONE_CAMERA, method="anchored")))
 
 
-def test_causal_joints_are_compared_by_their_correlation() -> None:
+def test_dependent_joints_are_compared_by_correlation() -> None:
     rows = [
         row(joint, mcc, 0.001, CAUSAL, method=method, mcc_matched=0.95 if (method, joint) == ("ropes", 1) else None)
         for method, mcc in (("anchored", 0.99), ("ropes", 0.9))
@@ -119,7 +119,7 @@ def test_causal_joints_are_compared_by_their_correlation() -> None:
     assert "- ¹ in distribution the test angles vary more or less than the paper's: compare MCC" in text
 
 
-def test_lines_fitted_on_poses_that_are_not_shifted_follow_those_that_were() -> None:
+def test_lines_fitted_on_unshifted_poses_follow_the_shifted_ones() -> None:
     rows = [row(joint, 0.99, 0.002, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2)]
     other = tuple(row(joint, 0.99, 0.1, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2))
     lines = markdown(replace(found(*rows), shift_rows=other)).splitlines()
@@ -131,7 +131,7 @@ def test_lines_fitted_on_poses_that_are_not_shifted_follow_those_that_were() -> 
     ]
 
 
-def test_what_takes_no_label_at_all_has_a_line_of_its_own() -> None:
+def test_label_free_method_has_its_own_line() -> None:
     rows = [
         replace(row(1, 0.99, mse, TWO_CAMERAS, method=method, calibration_labels=count), paper_mse=bar)
         for method in ("anchored", "ropes")
@@ -144,7 +144,7 @@ def test_what_takes_no_label_at_all_has_a_line_of_its_own() -> None:
     ]
 
 
-def test_a_joint_without_a_number_stays_empty() -> None:
+def test_joint_without_a_number_has_an_empty_cell() -> None:
     text = markdown(found(row(2, 0.95, 0.06), row(1, 0.9, 0.05, TWO_CAMERAS)))
     assert "| One camera, independent joints ¹ | ropes ² | 1,000 |  | 0.060 ± 0.002 |" in text
 
@@ -157,7 +157,7 @@ def readme(tmp_path: Path) -> Path:
     return path
 
 
-def test_update_writes_only_between_the_markers_and_once(readme: Path) -> None:
+def test_update_writes_only_between_the_markers(readme: Path) -> None:
     folder = readme.parent / "results"
     assert update(readme, folder) == ("demo-compact",)
     text = readme.read_text()
@@ -168,14 +168,14 @@ def test_update_writes_only_between_the_markers_and_once(readme: Path) -> None:
     assert readme.read_text() == text
 
 
-def test_check_names_what_differs_and_changes_nothing(readme: Path) -> None:
+def test_check_reports_differences_without_writing(readme: Path) -> None:
     before = readme.read_text()
     with pytest.raises(UserError, match=r"README\.md: demo-compact differs from .*run `ropes tables`"):
         update(readme, readme.parent / "results", check=True)
     assert readme.read_text() == before
 
 
-def test_an_optional_table_waits_for_its_results(readme: Path, tmp_path: Path) -> None:
+def test_optional_table_may_lack_results(readme: Path, tmp_path: Path) -> None:
     readme.write_text("<!-- table:other-compact/optional --><!-- /table -->")
     assert update(readme, readme.parent / "results") == ("other-compact/optional",)
     assert "No results yet." in readme.read_text()
@@ -186,7 +186,7 @@ def test_an_optional_table_waits_for_its_results(readme: Path, tmp_path: Path) -
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 |" in readme.read_text()
 
 
-def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path) -> None:
+def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"demo-compact\.json is missing"):
         update(readme, tmp_path / "nowhere")
     readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")
@@ -207,11 +207,11 @@ def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path)
         "docs/camera-levels.md",
     ],
 )
-def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:
+def test_repository_pages_match_the_stored_results(page: str) -> None:
     update(REPOSITORY / page, REPOSITORY / "results", check=True)
 
 
-def test_every_kind_of_rows_has_its_table(tmp_path: Path) -> None:
+def test_every_kind_of_row_has_a_table(tmp_path: Path) -> None:
     model = ModelRow(setup="arm", method="ldr", seed=0, seconds=1.0, settings={}, scores={"dci": 0.4321})
     action = ActionRow(setup="arm", method="icm", seed=0, seconds=1.0, accuracy={}, pairs={}, recall={}, active=0.5)
     everything = replace(found(row(2, 0.95, 0.0006)), model_rows=(model,), action_rows=(action,))

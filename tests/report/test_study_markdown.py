@@ -56,7 +56,7 @@ def sweep() -> Results:
     return study_of(*rows)
 
 
-def test_a_line_for_each_supervision_without_and_with_noise(sweep: Results) -> None:
+def test_each_supervision_has_a_line_with_and_without_noise(sweep: Results) -> None:
     lines = study_markdown(sweep).splitlines()
     assert lines[0] == (
         "| supervision | input noise | models | DCI | MIG | R² (informativeness) | error in distribution | "
@@ -78,7 +78,7 @@ def test_a_line_for_each_supervision_without_and_with_noise(sweep: Results) -> N
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
 
 
-def test_correlations_are_of_each_supervision_and_say_how_sure_they_are(sweep: Results) -> None:
+def test_correlations_are_per_supervision_with_confidence_intervals(sweep: Results) -> None:
     rows = [
         replace(row, scores={**row.scores, "dci": dci + 0.01 * (k % 3 == 1) * k})
         for k, row in enumerate(sweep.model_rows)
@@ -91,7 +91,7 @@ def test_correlations_are_of_each_supervision_and_say_how_sure_they_are(sweep: R
     assert found["weakly supervised"]["mlp3"].pairs == 6
 
 
-def test_sizes_are_said_where_every_model_has_them(sweep: Results) -> None:
+def test_sample_sizes_are_stated_when_all_models_share_them(sweep: Results) -> None:
     sizes = {"tested": 4_000, "id": 10_000, "ood1_a": 10_000}
     every = [replace(row, sizes=sizes) for row in sweep.model_rows]
     assert "Metrics use 4,000 test images" in sizes_text(every)
@@ -100,7 +100,7 @@ def test_sizes_are_said_where_every_model_has_them(sweep: Results) -> None:
     assert sizes_text([*every[1:], sweep.model_rows[0]]) == ""
 
 
-def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
+def test_supervision_table_lists_images_and_measured_scores() -> None:
     rows = [
         model(f"{method}@{count}", 0, 0.5, images=count, mcc=0.8)
         for method in ("ldr", "beta-vae")
@@ -114,7 +114,7 @@ def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
 
 
 @pytest.mark.slow
-def test_a_study_is_published_with_its_pictures(sweep: Results, tmp_path: Path) -> None:
+def test_study_is_published_with_its_figures(sweep: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
     results.write(folder / "results.json", sweep)
     best = folder / "artefacts" / "finger-cube" / sweep.model_rows[5].method / "seed-2"
@@ -131,7 +131,7 @@ def test_a_study_is_published_with_its_pictures(sweep: Results, tmp_path: Path) 
     assert page.read_text() == f"<!-- table:study-compact -->\n{wrapped(study_markdown(sweep))}<!-- /table -->\n"
 
 
-def test_supervisions_are_published_with_their_curves(tmp_path: Path) -> None:
+def test_supervision_experiment_is_published_with_its_curves(tmp_path: Path) -> None:
     rows = [model(f"ldr@{count}", 0, 0.5, images=count) for count in (500.0, 6_000.0)]
     results.write(tmp_path / "run" / "results.json", study_of(*rows))
     names = [path.name for path in publish(tmp_path / "run", tmp_path / "results")]

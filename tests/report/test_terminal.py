@@ -32,7 +32,7 @@ def printed(rows: Sequence[Row], models: Sequence[ModelRow] = ()) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_eighty_columns_hold_every_value_on_one_line() -> None:
+def test_eighty_columns_fit_every_value_on_one_line() -> None:
     rows = made_up_rows(np.random.default_rng(0), seeds=(0,))
     lines = printed(rows)
     assert max(map(len, lines)) <= 80
@@ -50,7 +50,7 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
 
 
 @pytest.mark.parametrize(("scores", "heading"), [({}, "DCI"), ({"trees_ood2_b": 0.2}, "DCI OOD2-B")])
-def test_models_have_the_columns_that_were_measured(scores: dict[str, float], heading: str) -> None:
+def test_model_table_has_only_measured_columns(scores: dict[str, float], heading: str) -> None:
     scores = {"dci": 0.5, **scores}
     model = ModelRow(setup="arm", method="ldr", seed=0, seconds=1.0, settings={}, scores=scores)
     lines = printed([], [model])
@@ -59,7 +59,7 @@ def test_models_have_the_columns_that_were_measured(scores: dict[str, float], he
     assert found.replace("┃", " ").split() == ["method", "seed", *heading.split()]
 
 
-def test_the_paper_stands_beside_ours() -> None:
+def test_table_shows_the_paper_beside_our_figures() -> None:
     (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
     (line,) = [line for line in printed([row]) if line.startswith("│")]
     assert row.paper_mcc is not None
@@ -67,7 +67,7 @@ def test_the_paper_stands_beside_ours() -> None:
     assert f"{row.mcc_mean:.3f} ({row.paper_mcc:.3f}) {reached}" in line
 
 
-def test_calibrations_on_fewer_labels_are_left_out_and_each_method_has_its_part() -> None:
+def test_calibrations_on_fewer_labels_are_omitted_and_methods_separated() -> None:
     (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
     others = [replace(row, calibration_labels=count, mse_mean=9.0) for count in (10, 100)]
     anchored = replace(row, method="anchored")
@@ -78,7 +78,7 @@ def test_calibrations_on_fewer_labels_are_left_out_and_each_method_has_its_part(
     ]
 
 
-def test_figures_without_a_label_come_first_and_each_table_says_which_it_is() -> None:
+def test_label_free_figures_come_first_and_tables_are_labelled() -> None:
     (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
     row = replace(row, mse_mean=0.0005)
     free = replace(row, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
@@ -104,7 +104,7 @@ def test_figures_without_a_label_come_first_and_each_table_says_which_it_is() ->
     ]
 
 
-def test_a_long_name_of_a_joint_is_folded_and_never_cut() -> None:
+def test_long_joint_name_is_wrapped_and_never_truncated() -> None:
     row = Row.measured(setup="arm", joint="q" * 60, split="id", occlusion=0, seed=0, mcc=(0.5, 0.0), mse=(1234.5, 0.0))
     lines = printed([row])
     assert max(map(len, lines)) <= 80
@@ -118,7 +118,7 @@ def told(calibration: Calibration) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
+def test_calibration_errors_have_a_line_per_joint() -> None:
     intervals = Intervals(0.95, np.ones(2), np.ones(2), "labels", 40)
     left_out, half = {"panda_joint1": 0.0312, "elbow": 1.5}, {"panda_joint1": 0.05, "elbow": 2.0}
     lines = Calibration(np.ones(2), np.zeros(2), 40, intervals)
@@ -137,6 +137,6 @@ def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
     assert found[-1].endswith("from 40 held-out poses, without labels")
 
 
-def test_where_nothing_is_known_of_the_errors_it_says_so() -> None:
+def test_missing_error_estimate_is_stated() -> None:
     lines = Calibration(np.ones(1), np.zeros(1), 2, errors=CalibrationErrors(left_out=None, half_width=None))
     assert told(lines) == ["no estimate of the errors: too few labels, and no anchors"]

@@ -62,7 +62,7 @@ def page(tmp_path: Path, trust_rows: Iterable[CoverageRow], flag_rows: Iterable[
 
 
 @pytest.mark.slow
-def test_the_section_shows_figure_and_table(tmp_path: Path) -> None:
+def test_section_has_a_figure_and_a_table(tmp_path: Path) -> None:
     text = page(tmp_path, rows())
     section = text.partition('<section id="trust">')[2].partition("</section>")[0]
     assert '<a href="#trust">Uncertainty and out-of-distribution detection</a>' in text
@@ -73,13 +73,13 @@ def test_the_section_shows_figure_and_table(tmp_path: Path) -> None:
     assert section.count("<tr>") == 1 + 2 * 2 * 6
 
 
-def test_without_rows_there_is_no_section(tmp_path: Path) -> None:
+def test_section_is_omitted_without_rows(tmp_path: Path) -> None:
     assert 'id="trust"' not in page(tmp_path, [])
     assert "#trust" not in page(tmp_path, [])
 
 
 @pytest.mark.slow
-def test_seeds_are_averaged_and_methods_kept_apart() -> None:
+def test_seeds_are_averaged_and_methods_kept_separate() -> None:
     one, other = coverages([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
     assert (one.method, other.method) == ("anchored", "ldr")
     first = one.lines[0]
@@ -88,7 +88,7 @@ def test_seeds_are_averaged_and_methods_kept_apart() -> None:
     assert first.auroc is None
 
 
-def test_only_labels_give_one_kind() -> None:
+def test_labels_alone_give_one_kind_of_interval() -> None:
     (found,) = coverages([row for row in rows() if row.intervals == "labels"])
     assert coverage_table(found).columns[3].heading == "coverage, width from labels, 1,000 labels"
     assert {len(line.pairs) for line in found.lines} == {1}
@@ -97,7 +97,7 @@ def test_only_labels_give_one_kind() -> None:
 
 
 @pytest.mark.slow
-def test_intervals_without_any_label_are_shown_too() -> None:
+def test_label_free_intervals_are_shown_too() -> None:
     bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
     (found,) = coverages([*rows(), *bare])
     assert coverage_table(found).columns[3].heading == "coverage, no labels"

@@ -29,7 +29,7 @@ def cells(
     return over_seeds(rows)
 
 
-def test_all_reached() -> None:
+def test_verdict_when_all_cells_reach_the_paper() -> None:
     text = sentence(cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01)))
     assert text == (
         "With a line fitted on 1,000 labels, none of them in training: all 3 cells compared with the paper's Table 1 "
@@ -37,7 +37,7 @@ def test_all_reached() -> None:
     )
 
 
-def test_what_takes_no_label_comes_first_and_says_so() -> None:
+def test_label_free_verdict_comes_first() -> None:
     fitted = cells((0.99, 0.01), (0.99, 0.9), (0.99, 0.01))
     free = cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01), calibration_labels=0)
     free = tuple(replace(cell, paper_mcc=None, paper_mse=None) for cell in free)
@@ -48,19 +48,19 @@ def test_what_takes_no_label_comes_first_and_says_so() -> None:
     )
 
 
-def test_some_short() -> None:
+def test_verdict_when_some_cells_miss_the_paper() -> None:
     text = sentence(cells((0.90, 0.01), (0.99, 0.01), (0.90, 0.1)))
     assert text.endswith("training: of 3 cells of the paper's Table 1, 1 reach its MCC and 2 its MSE.")
 
 
-def test_errors_of_angles_that_vary_otherwise_do_not_count() -> None:
+def test_incomparable_errors_are_excluded_from_the_verdict() -> None:
     causal = cells((0.99, 0.001), (0.99, 0.001), setup=CAUSAL, joints=(1, 5))
     assert sentence(causal).endswith("of 2 cells of the paper's Table 1, 2 reach its MCC; MSE does not compare.")
     both = (*causal, *cells((0.99, 0.01)))
     assert sentence(both).endswith("reach its MCC and its MSE in the 1 cell where MSE compares.")
 
 
-def test_labels_are_not_passed_over() -> None:
+def test_verdict_mentions_training_labels() -> None:
     text = sentence(cells((0.99, 0.01), labels=100))
     assert (
         text
@@ -69,7 +69,7 @@ def test_labels_are_not_passed_over() -> None:
     assert "label" not in sentence(cells((0.99, 0.01), labels=100, setup="kuka"))
 
 
-def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
+def test_labelled_baselines_are_compared_with_the_paper_baseline() -> None:
     """RoboPEPP with 1% of the labels: .136 and .043 for joints 1 and 2 of two cameras."""
     free = cells((0.99, 0.01), (0.99, 0.001), setup=TWO_CAMERAS, joints=(1, 2))
     few = cells((0.99, 0.01), (0.99, 0.9), setup=TWO_CAMERAS, joints=(1, 2), labels=1300, label_share=0.01)
@@ -79,23 +79,23 @@ def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
     assert "none of them in training" in sentence((*free, *few))
 
 
-def test_another_arm_has_no_paper() -> None:
+def test_verdict_of_another_arm_has_no_paper_comparison() -> None:
     text = sentence(cells((0.95, 0.01), (0.91, 0.02), setup="kuka"))
     assert "lowest MCC of 2 cells is 0.910 (joint 4) without training labels" in text
     assert text.endswith("the paper has no numbers for this setup.")
 
 
-def test_calibrations_on_fewer_labels_alone_are_told_of_by_their_correlation() -> None:
+def test_fewer_calibration_labels_are_summarised_by_correlation() -> None:
     few = cells((0.95, 0.01), calibration_labels=10)
     assert sentence(few).startswith("The lowest MCC of 1 cell is 0.950 (joint 2)")
 
 
-def test_nothing_in_distribution() -> None:
+def test_missing_in_distribution_rows_are_stated() -> None:
     assert sentence(()) == "No in-distribution results yet."
     assert sentence(cells((0.9, 0.1), setup=TWO_CAMERAS, split="ood")).startswith("No in-distribution")
 
 
-def test_names() -> None:
+def test_settings_and_joints_have_readable_names() -> None:
     assert in_words(TWO_CAMERAS, 32) == "Two cameras, independent joints, 32 px occluded"
     assert in_words("kuka", 0) == "Kuka"
     assert joint_label("panda_joint4") == "joint 4"

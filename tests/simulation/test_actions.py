@@ -40,9 +40,7 @@ def test_the_middle_two_fifths_of_the_nouns_are_held_out() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
-def test_a_combination_is_held_out_only_where_its_antonym_and_its_verb_are_trained(
-    seed: int, nouns: int, one_way: bool
-) -> None:
+def test_held_out_combination_has_its_verb_and_antonym_in_training(seed: int, nouns: int, one_way: bool) -> None:
     verbs = ("open", "close", "push", "pull", *(("break",) if one_way else ()))
     rng = np.random.default_rng(seed)
     counts = {Action(verb, f"thing {k}"): int(rng.integers(1, 50)) for k in range(nouns) for verb in verbs}
@@ -56,7 +54,7 @@ def test_a_combination_is_held_out_only_where_its_antonym_and_its_verb_are_train
     assert len(found.combinations) <= 0.3 * len(counts)
 
 
-def test_splits_that_are_not_shifted_are_told() -> None:
+def test_splits_without_a_shift_are_reported() -> None:
     door, lid = Action("open", "door"), Action("close", "lid")
     assert split_fault({TRAIN: [door], SYSTEMATIC: [lid], COMPOSITIONAL: [Action("close", "door")]}) is None
     assert "noun 'lid' of split test-syst is in train" in str(split_fault({TRAIN: [lid], SYSTEMATIC: [lid]}))
@@ -74,7 +72,7 @@ def fewest_things(held_out: HeldOut) -> int:
     return min(learnt_from[verb] for verb in EFFECTS)
 
 
-def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> None:
+def test_every_verb_is_trained_and_tested_under_both_shifts() -> None:
     found = PairsSetting().held_out
     assert fewest_things(found) >= 3
     assert found == default_hold_out(seed=HELD_OUT_SEED)
@@ -86,7 +84,7 @@ def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> N
     assert {verb for verb in EFFECTS if verb not in ANTONYMS} == {"press", "slice", "break"}
 
 
-def test_other_choices_of_what_is_held_out_are_drawn_and_leave_every_verb_enough() -> None:
+def test_other_held_out_choices_leave_enough_nouns_per_verb() -> None:
     drawn = [random_hold_out(seed=seed) for seed in RANDOM_HOLD_OUTS.values()]
     assert len({held_out.nouns for held_out in drawn}) == 5
     assert PairsSetting().held_out.nouns not in {held_out.nouns for held_out in drawn}
@@ -98,7 +96,7 @@ def test_other_choices_of_what_is_held_out_are_drawn_and_leave_every_verb_enough
     assert random_hold_out(seed=0) == drawn[0]
 
 
-def test_actions_have_names_and_nouns_may_be_missing() -> None:
+def test_actions_have_names_and_the_noun_is_optional() -> None:
     assert Action("open", "drawer").name == "open drawer"
     assert Action("elbow up").name == "elbow up"
     assert HeldOut((), ()).split_of(Action("elbow up")) is None
@@ -107,6 +105,6 @@ def test_actions_have_names_and_nouns_may_be_missing() -> None:
 @pytest.mark.parametrize(
     ("change", "word"), [({"objects": 0}, "1 to 5"), ({"image_size": 8}, "at least 16"), ({"jitter": -1.0}, "jitter")]
 )
-def test_settings_that_cannot_be_filmed_are_refused(change: dict[str, Any], word: str) -> None:
+def test_settings_that_cannot_be_rendered_are_refused(change: dict[str, Any], word: str) -> None:
     with pytest.raises(UserError, match=word):
         PairsSetting(**change)

@@ -22,7 +22,7 @@ def kuka() -> Setting:
     return arm_setting(KUKA, JOINTS, RANGES)
 
 
-def test_table_7_is_stretched_to_the_ranges(kuka: Setting) -> None:
+def test_table_7_is_rescaled_to_the_joint_ranges(kuka: Setting) -> None:
     train = kuka.splits["train"]
     assert train.joints == JOINTS
     assert [regime.name for regime in train.regimes][1:3] == ["lbr_iiwa_joint_2/1", "lbr_iiwa_joint_2/2"]
@@ -37,7 +37,7 @@ def test_table_7_is_stretched_to_the_ranges(kuka: Setting) -> None:
     assert kuka.splits["test-id"] == train
 
 
-def test_the_last_joints_are_shifted_out_of_distribution(kuka: Setting) -> None:
+def test_last_joints_are_shifted_in_the_ood_split(kuka: Setting) -> None:
     shifted = kuka.splits["test-ood"].observational
     assert shifted[JOINTS[0]] == kuka.splits["train"].observational[JOINTS[0]]
     assert shifted[JOINTS[1]].mean == pytest.approx(-1.0 + 0.8 * 2 / 3)
@@ -45,7 +45,7 @@ def test_the_last_joints_are_shifted_out_of_distribution(kuka: Setting) -> None:
 
 
 @pytest.mark.slow
-def test_both_views_hold_the_whole_arm_and_it_is_drawn(kuka: Setting) -> None:
+def test_whole_arm_is_visible_in_both_views(kuka: Setting) -> None:
     assert [camera.name for camera in kuka.cameras] == ["cam45", "cam135"]
     ranges = drawable_ranges(kuka.splits.values())
     assert ranges == dict(zip(JOINTS, RANGES, strict=True))
@@ -57,11 +57,11 @@ def test_both_views_hold_the_whole_arm_and_it_is_drawn(kuka: Setting) -> None:
     assert images[0][0] != images[1][0]
 
 
-def test_the_setting_survives_json(kuka: Setting) -> None:
+def test_setting_round_trips_through_json(kuka: Setting) -> None:
     assert Setting.from_dict(kuka.to_dict()) == kuka
 
 
-def test_ranges_by_name_and_own_cameras(kuka: Setting, side_camera: Camera) -> None:
+def test_ranges_by_name_and_custom_cameras_are_used(kuka: Setting, side_camera: Camera) -> None:
     by_name = dict(zip(JOINTS, RANGES, strict=True))
     setting = arm_setting(KUKA, JOINTS, by_name, [side_camera], name="mine", image_size=64)
     assert setting.name == "mine"
@@ -73,14 +73,14 @@ def test_ranges_by_name_and_own_cameras(kuka: Setting, side_camera: Camera) -> N
 @pytest.mark.parametrize(
     ("distance", "how"), [(1.0, r"in some pose a part is \d\.\d\d times as far .* as its border"), (0.1, "behind it")]
 )
-def test_a_camera_that_loses_a_part_of_the_arm_is_refused(side_camera: Camera, distance: float, how: str) -> None:
+def test_camera_that_misses_part_of_the_arm_is_refused(side_camera: Camera, distance: float, how: str) -> None:
     near = dataclasses.replace(side_camera, distance=distance)
     with pytest.raises(UserError, match=rf"camera side does not see the whole arm: .*{how}.*larger distance.*--camera"):
         arm_setting(KUKA, JOINTS, RANGES, [near])
 
 
 @pytest.mark.slow
-def test_joints_left_out_stay_within_their_limits(side_camera: Camera) -> None:
+def test_unused_joints_stay_within_their_limits(side_camera: Camera) -> None:
     setting = arm_setting("franka_panda/panda.urdf", ["panda_joint1"], [(-1, 1)], [side_camera])
     assert setting.robot.neutral["panda_joint2"] == 0.0
     assert setting.robot.neutral["panda_joint4"] == 0.0
@@ -112,7 +112,7 @@ def test_bad_joints_and_ranges_are_refused(joints: list[str], ranges: Ranges, me
         arm_setting(KUKA, joints, ranges)
 
 
-def test_a_missing_urdf_and_double_cameras_are_refused(side_camera: Camera, tmp_path: Path) -> None:
+def test_missing_urdf_and_duplicate_cameras_are_refused(side_camera: Camera, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no URDF file at .*arm\.urdf"):
         arm_setting(tmp_path / "arm.urdf", ["a"], [(0, 1)])
     with pytest.raises(UserError, match=r"cameras need one name each.*\['side', 'side'\]"):

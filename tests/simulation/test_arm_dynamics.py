@@ -24,14 +24,14 @@ def arm(tmp_path: Path) -> Iterator[MovingArm]:
         yield made
 
 
-def test_the_motors_carry_the_arm(arm: MovingArm) -> None:
+def test_motors_hold_the_arm_against_gravity(arm: MovingArm) -> None:
     assert arm.positions == pytest.approx(START)
     arm.advance(1.0)
     assert arm.now == pytest.approx(1.0)
     assert arm.positions == pytest.approx(START, abs=1e-3)
 
 
-def test_a_command_acts_after_the_delay(arm: MovingArm) -> None:
+def test_command_takes_effect_after_the_delay(arm: MovingArm) -> None:
     arm.follow(lambda now: GOAL)
     arm.advance(0.1)
     assert arm.positions == pytest.approx(START, abs=2e-3)
@@ -42,7 +42,7 @@ def test_a_command_acts_after_the_delay(arm: MovingArm) -> None:
     assert arm.positions == pytest.approx(GOAL, abs=2e-3)
 
 
-def test_it_remembers_where_it_was(arm: MovingArm) -> None:
+def test_past_poses_are_stored(arm: MovingArm) -> None:
     seen = [arm.pose(0.0)]
     arm.follow(lambda now: START + min(1.0, now) * (GOAL - START))
     for _ in range(12):
@@ -53,7 +53,7 @@ def test_it_remembers_where_it_was(arm: MovingArm) -> None:
     assert np.array_equal(arm.pose(0.9), seen[0])
 
 
-def test_it_stops_at_once(arm: MovingArm) -> None:
+def test_stop_takes_effect_immediately(arm: MovingArm) -> None:
     arm.follow(lambda now: START + min(1.0, now) * (GOAL - START))
     arm.advance(0.5)
     before = arm.positions

@@ -46,7 +46,7 @@ def drawn_by_panda_gym(camera: Camera, poses: np.ndarray, side: int) -> list[np.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("camera", SETTING.cameras, ids=lambda camera: camera.name)
-def test_it_is_panda_gym_s_own_picture(camera: Camera) -> None:
+def test_scene_matches_the_picture_of_panda_gym(camera: Camera) -> None:
     model, side = SETTING.splits["train"], 128
     poses = model.sample_observational(np.random.default_rng(0), 3)
     with Scene(SETTING.robot, [camera], side, "full", model.joints, "panda-gym") as scene:
@@ -72,7 +72,7 @@ def test_a_table_hides_what_is_below_it() -> None:
     assert seen["panda-gym"][1] < 0.9 * seen["white"][1]  # bent down through it
 
 
-def test_the_window_of_the_arm_is_all_that_changes() -> None:
+def test_only_the_window_of_the_arm_changes() -> None:
     with Scene(SETTING.robot, SETTING.cameras, 64, scene="panda-gym") as scene:
         images, arms = scene.render({}), scene.silhouettes({})
     still = np.stack([grey(panda_gym(camera, 64 * SUPERSAMPLING).colours) for camera in SETTING.cameras])
@@ -82,7 +82,7 @@ def test_the_window_of_the_arm_is_all_that_changes() -> None:
     assert changed.mean() < 0.2
 
 
-def test_a_setting_keeps_its_scene_and_white_is_described_as_before() -> None:
+def test_setting_stores_its_scene_except_the_default_white() -> None:
     assert "scene" not in SETTING.to_dict()
     of_the_paper = replace(SETTING, scene="panda-gym")
     assert of_the_paper.to_dict()["scene"] == "panda-gym"

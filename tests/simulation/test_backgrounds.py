@@ -19,7 +19,7 @@ SETTING = setting_named("panda-1c-independent")
 DRAWN = [(name, renderer) for name, background in BACKGROUNDS.items() for renderer in background.functions]
 
 
-def test_every_name_has_its_entry() -> None:
+def test_every_scene_name_has_an_entry() -> None:
     assert tuple(BACKGROUNDS) == get_args(SceneName)
     assert all(background.summary for background in BACKGROUNDS.values())
     assert all("mujoco" in background.functions for background in BACKGROUNDS.values())  # which every machine has
@@ -31,7 +31,7 @@ def test_every_name_has_its_entry() -> None:
 
 
 @pytest.mark.parametrize(("scene", "renderer"), DRAWN)
-def test_every_function_can_be_imported(scene: str, renderer: RendererName) -> None:
+def test_every_scene_function_can_be_imported(scene: str, renderer: RendererName) -> None:
     assert callable(background_of(scene, renderer).load(renderer))
 
 
@@ -55,7 +55,7 @@ def test_unknown_scenes_are_refused() -> None:
         background_of("room", "pybullet")
 
 
-def test_a_renderer_keeps_the_default_scene_if_it_usually_draws_it() -> None:
+def test_usual_scene_depends_on_the_renderer() -> None:
     names: tuple[SceneName, ...] = ("white", "panda-gym", "room")
     assert [usual_scene("pybullet", name) for name in names] == ["white", "panda-gym", "white"]
     assert [usual_scene("mujoco", name) for name in names] == ["room"] * 3

@@ -31,7 +31,7 @@ def test_a_clean_camera_changes_nothing() -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(frame=st.integers(0, 19), seed=st.integers(0, 5), level=st.sampled_from(["webcam", "harsh"]))
-def test_a_frame_depends_on_seed_names_and_index_alone(frame: int, seed: int, level: str) -> None:
+def test_frame_depends_only_on_seed_names_and_index(frame: int, seed: int, level: str) -> None:
     images = np.stack([SCENE] * 20)
     every = degrade(images, level, seed=seed, camera="left")
     alone = CameraModel(level, SCENE.shape, 20, seed=seed, camera="left")
@@ -40,7 +40,7 @@ def test_a_frame_depends_on_seed_names_and_index_alone(frame: int, seed: int, le
     assert (CameraModel(level, SCENE.shape, 20, seed=seed + 1, camera="left")(SCENE, frame) != every[frame]).any()
 
 
-def test_noise_has_its_variance_in_units_of_light() -> None:
+def test_noise_variance_follows_the_light_level() -> None:
     grey = np.full((200, 200), 128, np.uint8)
     noisy = CameraModel(CameraLevel(shot_noise=5e-4, read_noise=4e-3), grey.shape, 1, seed=0)(grey, 0)
     light = (128 / 255) ** 2.2
@@ -57,7 +57,7 @@ def test_exposure_drifts_slowly_around_its_level() -> None:
     assert step == pytest.approx(0.2 * np.sqrt(2 * (1 - np.exp(-1 / 100))), rel=0.05)
 
 
-def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
+def test_exposure_jump_is_sudden_and_decays() -> None:
     jumping = camera(2_000, exposure_jump=1.0, jumps=1 / 1000, seed=1)
     stops = np.log2(jumping.gain[:, 1])
     assert stops[0] == 0
@@ -67,7 +67,7 @@ def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
     assert stops[begin + 20] - stops[begin - 1] == pytest.approx(height * np.exp(-1), abs=0.1 * abs(height))
 
 
-def test_a_jump_in_the_first_frame_has_its_height() -> None:
+def test_exposure_jump_in_the_first_frame_has_full_height() -> None:
     stops = [math.log2(camera(1, exposure_jump=1.0, jumps=1.0, seed=seed).gain[0, 1]) for seed in range(300)]
     assert np.std(stops) == pytest.approx(1.0, rel=0.1)
 
@@ -77,7 +77,7 @@ def test_a_camera_without_noise_keeps_every_level() -> None:
     assert (CameraModel(CameraLevel(read_noise=1e-12), (16, 16), 1, seed=0)(levels, 0) == levels).all()
 
 
-def test_a_camera_keeps_its_lens_and_dust_in_all_recordings() -> None:
+def test_lens_and_dust_are_the_same_in_all_recordings() -> None:
     still = CameraLevel(distortion=0.1, occluders=OccluderLevel(dust=3, cables=1, in_front=0.5))
     white = np.stack([np.full(SCENE.shape, 255, np.uint8)] * 60)
     train, test = (degrade(white, still, recording=name, camera="left") for name in ("train", "test"))
@@ -88,7 +88,7 @@ def test_a_camera_keeps_its_lens_and_dust_in_all_recordings() -> None:
     assert (degrade(SCENE[None], bent, camera="left") != degrade(SCENE[None], bent, camera="right")).any()
 
 
-def test_only_colours_have_a_white_balance() -> None:
+def test_only_colour_images_have_a_white_balance() -> None:
     rgb = np.repeat(SCENE[..., None], 3, axis=-1)
     tinted = CameraModel(CameraLevel(white_balance=0.2), rgb.shape, 10, seed=0)(rgb, 5).astype(int)
     assert np.abs(tinted[..., 0] - tinted[..., 2]).mean() > 1
@@ -96,7 +96,7 @@ def test_only_colours_have_a_white_balance() -> None:
     assert (camera(10, white_balance=0.2)(SCENE, 5) == SCENE).all()
 
 
-def test_the_mount_creeps_and_vibrates_by_shares_of_the_height() -> None:
+def test_creep_and_vibration_scale_with_the_image_height() -> None:
     shaken = camera(5_000, vibration=0.01)
     assert shaken.shift.std(0) == pytest.approx([0.01 * len(SCENE)] * 2, rel=0.05)
     crept = [camera(100, creep=0.05, seed=seed).shift for seed in range(200)]
@@ -115,7 +115,7 @@ def test_a_shift_moves_the_image() -> None:
     assert centre == pytest.approx([row - rows, column - columns], abs=0.05)
 
 
-def test_somebody_is_behind_the_arm_in_a_share_of_the_frames_and_never_over_it() -> None:
+def test_passer_by_behind_the_arm_never_covers_it() -> None:
     white = np.full((24, 24), 255, np.uint8)
     arm = np.zeros(white.shape, bool)
     arm[8:16, 8:16] = True
@@ -127,7 +127,7 @@ def test_somebody_is_behind_the_arm_in_a_share_of_the_frames_and_never_over_it()
 
 
 @pytest.mark.slow
-def test_somebody_in_front_hides_the_arm() -> None:
+def test_passer_by_in_front_covers_the_arm() -> None:
     level = CameraLevel(occluders=OccluderLevel(in_front=0.5, stay=10))
     arm = np.zeros((24, 32), bool)
     arm[8:16, 8:16] = True
@@ -137,14 +137,14 @@ def test_somebody_in_front_hides_the_arm() -> None:
     assert (filmed != 255).any((1, 2)).mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_dust_and_cables_stay_where_they_are() -> None:
+def test_dust_and_cables_do_not_move() -> None:
     white = np.full((64, 80), 255, np.uint8)
     filmed = degrade(np.stack([white] * 5), CameraLevel(occluders=OccluderLevel(dust=3, cables=1)), seed=0)
     assert (filmed == filmed[0]).all()
     assert 0.005 < (filmed[0] < 250).mean() < 0.2
 
 
-def test_levels_grow() -> None:
+def test_damage_increases_with_the_level() -> None:
     images = np.stack([SCENE] * 40)
     damage = [np.abs(degrade(images, level).astype(int) - images).mean() for level in LEVELS]
     assert damage[0] == 0

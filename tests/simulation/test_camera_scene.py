@@ -24,7 +24,7 @@ def states(recording: int, frames: list[int]) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.pybullet
-def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
+def test_recorded_frame_equals_rendering_plus_camera_faults_of_its_index() -> None:
     start = partial(Scene, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, "panda-gym")
     with CameraScene(start, Recordings("harsh", RECORDINGS, 5)) as scene:
         found = np.stack(list(scene.render_all(states(0, [7, 0, 39]))))
@@ -40,7 +40,7 @@ def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
 
 @pytest.mark.slow
 @pytest.mark.pybullet
-def test_masks_come_with_the_images_that_render_all_gives() -> None:
+def test_masks_accompany_the_images_of_render_all() -> None:
     with Scene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS) as scene:
         images, arms = zip(*scene.render_with_arms(POSES), strict=True)
         for k, image in enumerate(scene.render_all(POSES)):

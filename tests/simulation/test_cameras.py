@@ -21,7 +21,7 @@ from ropes.simulation.settings import Camera, Robot
 
 @pytest.mark.pybullet
 @pytest.mark.parametrize(("yaw", "pitch", "roll"), [(0, 0, 0), (45, -30, 0), (135, -30, 0), (200, 35, 25)])
-def test_matrices_are_pybullets(yaw: float, pitch: float, roll: float) -> None:
+def test_camera_matrices_match_pybullet(yaw: float, pitch: float, roll: float) -> None:
     bullet = import_pybullet()
     camera = Camera(name="c", target=(0.1, -0.2, 0.3), distance=1.4, yaw=yaw, pitch=pitch, roll=roll, fov=60)
     expected = bullet.computeViewMatrixFromYawPitchRoll(camera.target, 1.4, yaw, pitch, roll, 2)
@@ -30,7 +30,7 @@ def test_matrices_are_pybullets(yaw: float, pitch: float, roll: float) -> None:
     np.testing.assert_allclose(projection_matrix(camera).T.ravel(), expected, atol=1e-5)
 
 
-def test_the_target_is_in_the_middle_and_as_far_as_said(side_camera: Camera) -> None:
+def test_target_is_centred_at_the_given_distance(side_camera: Camera) -> None:
     np.testing.assert_allclose(project(side_camera, 128, np.array([side_camera.target])), [[64, 64]], atol=1e-9)
     assert np.linalg.norm(eye(side_camera) - side_camera.target) == pytest.approx(2.0)
     at_target = extrinsics(side_camera) @ [*side_camera.target, 1]
@@ -38,7 +38,7 @@ def test_the_target_is_in_the_middle_and_as_far_as_said(side_camera: Camera) -> 
 
 
 @pytest.mark.pybullet
-def test_a_drawn_ball_is_where_the_record_says(tmp_path: Path) -> None:
+def test_rendered_ball_is_where_the_camera_record_projects_it(tmp_path: Path) -> None:
     path = tmp_path / "ball.urdf"
     path.write_text(
         "<robot name='ball'><link name='base'><visual><origin xyz='.2 .1 .5'/>"
@@ -55,7 +55,7 @@ def test_a_drawn_ball_is_where_the_record_says(tmp_path: Path) -> None:
     assert (kept["width"], kept["height"]) == (128, 128)
 
 
-def test_a_window_holds_the_places_in_whole_steps() -> None:
+def test_window_covers_the_points_in_whole_steps() -> None:
     places = np.array([[20.5, 41.0, 1.0], [2 * 30.2, 2 * 60.9, 2.0]])
     behind = np.array([[20.0, 40.0, 1.0], [20.0, 40.0, -1.0]])
     # One step of room on each side: columns 20.5 to 30.2, rows 41 to 60.9.

@@ -47,7 +47,7 @@ def test_contacts_are_found(checker: CollisionChecker, pose: tuple[float, float]
     assert (found and found.what) == what
 
 
-def test_the_first_pose_that_is_not_free_is_named(checker: CollisionChecker) -> None:
+def test_first_colliding_pose_is_reported(checker: CollisionChecker) -> None:
     free, folded = [0.0, 0.5], [0.0, 3.0]
     found = checker.first(np.array([free, free, folded, free, folded]))
     assert found is not None
@@ -69,7 +69,7 @@ def test_the_workspace_bounds_every_moving_link(robot: Robot) -> None:
     assert "above z = 0.6" in first.what
 
 
-def test_the_table_may_stand_higher(robot: Robot) -> None:
+def test_table_height_can_be_raised(robot: Robot) -> None:
     with CollisionChecker(robot, JOINTS, np.zeros(2), replace(WORKSPACE, table=0.25)) as checker:
         found = checker.first(np.array([[1.5, 0.0]]))
     assert found is not None
@@ -77,7 +77,7 @@ def test_the_table_may_stand_higher(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize(("gap", "free"), [(0.002, False), (0.009, False), (0.011, True)])
-def test_a_centimetre_is_kept_free(robot: Robot, gap: float, free: bool) -> None:
+def test_one_centimetre_clearance_is_required(robot: Robot, gap: float, free: bool) -> None:
     # The upper arm and the lower one lie flat, their axes at .22, half as thick as .05.
     with CollisionChecker(
         robot, JOINTS, np.zeros(2), replace(WORKSPACE, low=(-0.9, -0.3, -1), table=0.195 - gap)
@@ -86,7 +86,7 @@ def test_a_centimetre_is_kept_free(robot: Robot, gap: float, free: bool) -> None
     assert (found is None) == free
 
 
-def test_links_without_a_collision_shape_are_named(robot: Robot, tmp_path: Path) -> None:
+def test_links_without_a_collision_shape_are_reported(robot: Robot, tmp_path: Path) -> None:
     parts = ARM.split("<collision>")  # of the base, the upper link, the one in the middle, and the lower one
     shapes = [part.partition("</collision>") for part in parts[1:]]
     path = tmp_path / "hollow.urdf"
@@ -101,12 +101,12 @@ def test_links_without_a_collision_shape_are_named(robot: Robot, tmp_path: Path)
         CollisionChecker(arm_robot(path, read_urdf(path)), JOINTS, np.zeros(2), WORKSPACE)
 
 
-def test_links_that_touch_in_the_middle_of_the_ranges_are_left_out(robot: Robot) -> None:
+def test_links_that_touch_at_mid_range_are_ignored(robot: Robot) -> None:
     with CollisionChecker(robot, JOINTS, np.array([0.0, 3.0]), WORKSPACE) as checker:
         assert checker.ignored == {frozenset(("upper", "lower"))}
         assert checker.first(np.array([[0.0, 3.0]])) is None
 
 
-def test_another_joint_is_refused(robot: Robot) -> None:
+def test_unknown_joint_is_refused(robot: Robot) -> None:
     with pytest.raises(UserError, match="no movable joint 'elbo': did you mean elbow"):
         CollisionChecker(robot, ("elbo",), np.zeros(1), WORKSPACE)

@@ -9,7 +9,7 @@ from ropes.simulation.corruption import OCCLUDER_NAMES, Hiding, occlude
 
 @settings(deadline=None, max_examples=40)
 @given(size=st.integers(0, 16), seed=st.integers(0, 1000))
-def test_one_whole_white_square_per_view(size: int, seed: int) -> None:
+def test_each_view_gets_one_whole_white_square(size: int, seed: int) -> None:
     images = np.zeros((5, 2, 16, 20), dtype=np.uint8)
     damaged = occlude(images, size, np.random.default_rng(seed))
     assert not images.any()
@@ -20,7 +20,7 @@ def test_one_whole_white_square_per_view(size: int, seed: int) -> None:
             assert np.ptp(rows) + 1 == np.ptp(columns) + 1 == size
 
 
-def test_places_are_uniform_independent_and_seeded() -> None:
+def test_square_positions_are_uniform_independent_and_seeded() -> None:
     images = np.zeros((4000, 2, 8, 8), dtype=np.uint8)
     damaged = occlude(images, 6, np.random.default_rng(0))
     top = damaged.any(axis=3).argmax(axis=2)
@@ -37,7 +37,7 @@ def test_a_square_larger_than_the_image_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(OCCLUDER_NAMES))
-def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind: Hiding) -> None:
+def test_occluder_depends_on_the_seed_and_stays_in_its_square(kind: Hiding) -> None:
     images = np.full((40, 2, 24, 24), 100, dtype=np.uint8)
     damaged = occlude(images, 8, np.random.default_rng(5), kind)
     np.testing.assert_array_equal(damaged, occlude(images, 8, np.random.default_rng(5), kind))
@@ -56,7 +56,7 @@ def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind: Hiding) -
         assert (damaged != 100).mean() < 0.9 * (white != 100).mean()  # corners of the square show what is behind
 
 
-def test_an_unknown_way_of_hiding_is_refused() -> None:
+def test_unknown_occluder_kind_is_refused() -> None:
     images, rng = np.zeros((1, 1, 8, 8), dtype=np.uint8), np.random.default_rng(0)
     with pytest.raises(UserError, match="unknown way of hiding 'fog': choose one of square, grey, noise, texture, obj"):
         occlude(images, 2, rng, "fog")  # type: ignore[arg-type] # no such name

@@ -45,7 +45,7 @@ def picture(scene: FingerScene, domain: int = 0, **numbers: int) -> np.ndarray:
     return next(scene.render_all(state))[0].astype(int)
 
 
-def test_the_grid_is_table_1() -> None:
+def test_factor_grid_matches_table_1() -> None:
     assert [factor.count for factor in FACTORS] == [30] * 5 + [10, 12]
     assert np.prod([factor.count for factor in FACTORS]) * 1e-9 == pytest.approx(2.9, abs=0.1)
     assert set(TRAINED_HUES) | set(HELD_OUT_HUES) == set(range(12))
@@ -54,13 +54,13 @@ def test_the_grid_is_table_1() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_factor_is_seen(scene: FingerScene, name: str) -> None:
+def test_every_factor_changes_the_image(scene: FingerScene, name: str) -> None:
     last = FACTORS[NAMES.index(name)].count - 1
     differ = np.abs(picture(scene, **{name: 0}) - picture(scene, **{name: last})).max(axis=2)
     assert (differ > 20).sum() >= 8
 
 
-def test_the_hue_is_the_cube_s_alone(scene: FingerScene) -> None:
+def test_hue_changes_only_the_cube(scene: FingerScene) -> None:
     red, green = picture(scene, cube_hue=0), picture(scene, cube_hue=4)
     painted = np.ptp(red, axis=2) > 60
     assert 10 < painted.sum() < 600
@@ -69,7 +69,7 @@ def test_the_hue_is_the_cube_s_alone(scene: FingerScene) -> None:
     assert (np.abs(red - green).max(axis=2) > 20).sum() <= 2 * painted.sum()
 
 
-def test_a_tip_in_the_cube_is_not_possible(scene: FingerScene) -> None:
+def test_finger_tip_inside_the_cube_is_infeasible(scene: FingerScene) -> None:
     """The tip just above the floor at y = .12: a cube beneath it is in its way, one on the other side is not."""
     numbers = np.repeat(MIDDLE, 30, axis=0)
     numbers[:, :3], numbers[:, NAMES.index("cube_y")] = [15, 14, 29], np.arange(30)
@@ -88,7 +88,7 @@ def test_the_bowl_is_hollow_to_collisions(scene: FingerScene) -> None:
     assert scene.feasible(factor_values(drawn)).mean() == pytest.approx(1.52 / 2.916, abs=0.1)
 
 
-def test_a_tip_in_the_floor_is_not_possible(scene: FingerScene) -> None:
+def test_finger_tip_below_the_floor_is_infeasible(scene: FingerScene) -> None:
     """Stretched out straight the finger is .32 m long, and mounted .29 m above the floor."""
     straight = factor_values(MIDDLE)
     straight[0, :3] = 0.0
@@ -98,14 +98,14 @@ def test_a_tip_in_the_floor_is_not_possible(scene: FingerScene) -> None:
     assert scene.feasible(np.concatenate([straight, bent])).tolist() == [False, True]
 
 
-def test_the_other_domain_looks_otherwise_and_the_same_again(scene: FingerScene) -> None:
+def test_shifted_domain_looks_different_and_is_deterministic(scene: FingerScene) -> None:
     first, shifted, again = (picture(scene, domain) for domain in (0, 1, 0))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(shifted, picture(scene, 1))
     assert np.abs(first - shifted).mean() > 10
 
 
-def test_pairs_differ_in_one_factor_drawn_evenly(scene: FingerScene) -> None:
+def test_pairs_differ_in_one_uniformly_drawn_factor(scene: FingerScene) -> None:
     rng = np.random.default_rng(0)
     pairs = draw_pairs(scene, SETTING.splits["train"], 350, rng)
     changed = changed_factor(pairs[:, 0], pairs[:, 1])
@@ -116,7 +116,7 @@ def test_pairs_differ_in_one_factor_drawn_evenly(scene: FingerScene) -> None:
     assert set(np.unique(held_out[:, HUE])) <= set(HELD_OUT_HUES)
 
 
-def test_pairs_that_differ_in_none_or_several_are_told() -> None:
+def test_pairs_that_do_not_differ_in_one_factor_raise() -> None:
     state = np.zeros((2, 7))
     other = state.copy()
     other[0, 1] = 1
@@ -128,7 +128,7 @@ def test_pairs_that_differ_in_none_or_several_are_told() -> None:
 
 
 @pytest.mark.slow
-def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) -> None:
+def test_data_set_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     for name, workers in (("one", 1), ("two", 2)):
         out = tmp_path / name
         simulate_finger(SETTING, out=out, samples=40, test_samples=3, labelled=2, workers=workers, progress=False)
@@ -147,14 +147,14 @@ def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("samples", [0, 3])
-def test_half_pairs_are_refused(samples: int, tmp_path: Path) -> None:
+def test_odd_sample_numbers_are_refused(samples: int, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="an even number of at least 2"):
         simulate_finger(SETTING, out=tmp_path / "d", samples=samples, progress=False)
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("said", ["no factors", "2 factors"])
-def test_validate_tells_of_pairs_that_do_not_differ_in_one_factor(said: str, finger_data: Path, tmp_path: Path) -> None:
+def test_validate_reports_pairs_that_do_not_differ_in_one_factor(said: str, finger_data: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(finger_data, tmp_path / "copy"))
 
     def change(states: list[list[float]]) -> None:

@@ -12,7 +12,7 @@ def _uniformish(low: float, high: float) -> TruncatedNormal:
     return TruncatedNormal(mean=0.0, variance=1.0, low=low, high=high)
 
 
-def test_ranges_follow_the_weights() -> None:
+def test_drawable_ranges_follow_the_causal_weights() -> None:
     model = CausalModel(
         joints=("b", "a"),
         observational={"a": _uniformish(-1, 2)},
@@ -36,7 +36,7 @@ def test_the_whole_panda_is_in_view_of_every_camera_in_every_pose(name: str) -> 
         assert 0.93 < place < 0.99
 
 
-def test_the_search_finds_the_end_of_a_known_reach(small_urdf: Path) -> None:
+def test_reach_search_finds_the_known_maximum(small_urdf: Path) -> None:
     """The shoulder swings the upper arm's far edge, .5 up and .025 to the side, about (0, 0, .05)."""
     text = small_urdf.read_text()
     links = text[: text.index('  <link name="lower"')]
@@ -48,13 +48,13 @@ def test_the_search_finds_the_end_of_a_known_reach(small_urdf: Path) -> None:
     np.testing.assert_allclose(reach, [forward, 0.05, 0.05 + np.hypot(0.5, 0.025)], atol=1e-4)
 
 
-def test_the_nearest_view_just_holds_the_arm(small_robot: Robot) -> None:
+def test_nearest_view_just_contains_the_arm(small_robot: Robot) -> None:
     ranges = {"shoulder": (-1.5, 1.5), "elbow": (-3.0, 3.0), "slide": (0.0, 0.1)}
     camera = nearest_view(small_robot, ranges, name="cam45", yaw=45.0, pitch=-30.0)
     assert (camera.name, camera.yaw, camera.pitch, camera.fov) == ("cam45", 45.0, -30.0, 60.0)
     assert max_image_distance(small_robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
 
 
-def test_an_arm_behind_the_camera_is_infinitely_far_out(small_robot: Robot) -> None:
+def test_arm_behind_the_camera_has_infinite_image_distance(small_robot: Robot) -> None:
     camera = Camera(name="c", target=(5.0, 0.0, 0.0), distance=1.0, yaw=-90.0, pitch=0.0, roll=0.0, fov=60.0)
     assert max_image_distance(small_robot, {"shoulder": (0.0, 0.1)}, camera) == np.inf

@@ -34,7 +34,7 @@ def _pybullets_positions(urdf: Path, poses: list[dict[str, float]]) -> list[dict
 
 @pytest.mark.pybullet
 @pytest.mark.parametrize("arm", ["panda", "small"])
-def test_link_poses_are_pybullets(arm: str, small_robot: Robot) -> None:
+def test_link_poses_match_pybullet(arm: str, small_robot: Robot) -> None:
     robot = setting_named("panda-2c-independent").robot if arm == "panda" else small_robot
     rng = np.random.default_rng(0)
     angles = rng.uniform(-0.5, 0.05, (4, len(robot.joints)))
@@ -48,7 +48,7 @@ def test_link_poses_are_pybullets(arm: str, small_robot: Robot) -> None:
             np.testing.assert_allclose(poses[link][row, :3], expected, atol=1e-5, err_msg=link)
 
 
-def test_visible_points_of_a_known_pose(small_urdf: Path) -> None:
+def test_visible_points_match_a_known_pose(small_urdf: Path) -> None:
     arm = read_urdf(small_urdf)
     points = visible_points(arm, outline(arm), ("shoulder",), np.array([[0.0], [np.pi / 2]]), {})
     upright, lying = points

@@ -34,7 +34,7 @@ def square(tmp_path: Path) -> Path:
     return path
 
 
-def test_reads_polygons_negative_indices_and_parts(square: Path) -> None:
+def test_polygons_negative_indices_and_parts_are_read(square: Path) -> None:
     surface = read_surface(square)
     np.testing.assert_array_equal(surface.faces, [[0, 1, 2], [0, 2, 3], [0, 1, 2]])
     np.testing.assert_array_equal(surface.parts, [1, 1, 2])
@@ -45,7 +45,7 @@ def test_reads_polygons_negative_indices_and_parts(square: Path) -> None:
     np.testing.assert_array_equal(surface.uv[2], [[0.5, 0.5]] * 3)
 
 
-def test_what_is_written_is_what_was_read(square: Path) -> None:
+def test_written_surface_is_read_back(square: Path) -> None:
     before = read_surface(square)
     write_obj(square.with_name("copy.obj"), before, None)
     after = read_surface(square.with_name("copy.obj"))
@@ -53,7 +53,7 @@ def test_what_is_written_is_what_was_read(square: Path) -> None:
         np.testing.assert_allclose(getattr(after, name), getattr(before, name), err_msg=name)
 
 
-def test_the_texture_is_the_first_that_exists(square: Path) -> None:
+def test_first_existing_texture_is_used(square: Path) -> None:
     assert texture_of(square) is None
     square.with_name("square.mtl").write_text("newmtl a\nmap_Kd gone.png\nnewmtl b\n  map_Kd here.png\n")
     assert texture_of(square) is None
@@ -88,7 +88,7 @@ def test_a_simplified_ball_is_still_round_and_keeps_its_parts(tmp_path: Path) ->
     assert (outward > 0.85).all()
 
 
-def test_small_meshes_stay_as_they_are(square: Path) -> None:
+def test_small_meshes_are_not_simplified(square: Path) -> None:
     assert len(simplify(read_surface(square), 0.1).faces) == 3
 
 
@@ -146,7 +146,7 @@ def test_the_simplified_panda_looks_like_the_full_one() -> None:
 
 @pytest.mark.pybullet
 @pytest.mark.slow
-def test_nothing_simplified_is_the_full_image(
+def test_rewritten_full_mesh_renders_identically(
     small_robot: Robot, side_camera: Camera, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Reading, writing and rewriting lose nothing: with every triangle kept, each pixel is the same."""
@@ -169,7 +169,7 @@ def test_nothing_simplified_is_the_full_image(
 
 @pytest.mark.pybullet
 @pytest.mark.slow
-def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path: Path) -> None:
+def test_simplified_copy_is_cached_and_rebuilt_when_missing(tmp_path: Path) -> None:
     urdf = locate("kuka_iiwa/model.urdf")
     first = simplified_urdf(urdf, cache=tmp_path)
     before = {path.name: path.read_bytes() for path in first.parent.iterdir()}
@@ -184,7 +184,7 @@ def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path: Path) -> None
 
 
 @pytest.mark.pybullet
-def test_an_interrupted_copy_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_simplification_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -195,7 +195,7 @@ def test_an_interrupted_copy_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.pybullet
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_mesh_cache_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert cache_folder() == tmp_path / "file" / "ropes"

@@ -19,7 +19,7 @@ from tests.simulation.test_mujoco_scene import JOINTS, POSES, SETTING, needs_egl
 
 @needs_egl
 @pytest.mark.parametrize(("scene", "levels"), [("white", {255}), ("panda-gym", {255, 210, 35})])
-def test_the_background_has_the_levels_of_pybullet(scene: SceneName, levels: set[int]) -> None:
+def test_background_levels_match_pybullet(scene: SceneName, levels: set[int]) -> None:
     with MujocoScene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS, scene=scene) as drawn:
         images, arms = next(drawn.render_with_arms(POSES[:1]))
     found, counts = np.unique(images[~arms], return_counts=True)
@@ -33,7 +33,7 @@ def test_the_background_has_the_levels_of_pybullet(scene: SceneName, levels: set
 @pytest.mark.slow
 @needs_egl
 @pytest.mark.parametrize("scene", ["white", "panda-gym"])
-def test_it_looks_as_pybullet_draws_it(scene: SceneName) -> None:
+def test_arm_and_background_match_pybullet(scene: SceneName) -> None:
     full: Mesh = "full"
     given = SETTING.robot, SETTING.cameras, 128, full, JOINTS, scene
     with MujocoScene(*given) as ours, Scene(*given) as theirs:
@@ -46,7 +46,7 @@ def test_it_looks_as_pybullet_draws_it(scene: SceneName) -> None:
         assert (difference[~arm] > 3).mean() < 0.06
 
 
-def test_mujoco_draws_where_pybullet_is_not_installed(
+def test_mujoco_is_the_default_renderer_without_pybullet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(settings, "find_spec", lambda name: None)
@@ -58,14 +58,14 @@ def test_mujoco_draws_where_pybullet_is_not_installed(
     assert capsys.readouterr().err == ""
 
 
-def test_a_setting_keeps_an_unusual_renderer() -> None:
+def test_setting_stores_an_unusual_renderer() -> None:
     usual = replace(SETTING, scene="room", requested_renderer="mujoco")
     assert "renderer" not in {**SETTING.to_dict(), **usual.to_dict()}
     unusual = replace(SETTING, requested_renderer="mujoco")
     assert Setting.from_dict(json.loads(json.dumps(unusual.to_dict()))) == unusual
 
 
-def test_robots_of_pybullet_are_missed_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pybullet_data_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pybullet_data", None)
     from ropes.simulation.availability import locate
 
@@ -76,7 +76,7 @@ def test_robots_of_pybullet_are_missed_in_one_line(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @needs_egl
-def test_torch_is_imported_after_a_picture() -> None:
+def test_torch_can_be_imported_after_rendering() -> None:
     script = "from ropes.simulation.off_screen import graphics\ngraphics()\nimport torch._dynamo\nprint('imported')\n"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "imported\n", done.stderr[-2000:]

@@ -56,7 +56,7 @@ def reddish(image: Images) -> NDArray[np.bool_]:
         (sphere(0.3, (0.1, -0.2, 0.1), (1, 0, 0)), (0.3, 0.3, 0.3)),
     ],
 )
-def test_a_part_is_drawn_in_its_size_and_place(part: Part, half: tuple[float, float, float]) -> None:
+def test_part_is_drawn_at_its_size_and_position(part: Part, half: tuple[float, float, float]) -> None:
     mujoco = off_screen.import_mujoco()
     with OffScreen(mujoco.MjSpec(), [CAMERA], 128) as screen:
         screen.update()
@@ -91,7 +91,7 @@ def test_the_cube_is_where_pybullet_draws_it() -> None:
 
 
 @pytest.mark.pybullet
-def test_an_action_is_seen_and_a_pair_depends_on_its_number_alone() -> None:
+def test_action_is_visible_and_a_pair_depends_only_on_its_index() -> None:
     setting = PairsSetting(image_size=64)
     number = ACTIONS.index(Action("open", "drawer"))
     frames = np.array([[k, after, number] for k in range(3) for after in (0, 1)])
@@ -105,7 +105,7 @@ def test_an_action_is_seen_and_a_pair_depends_on_its_number_alone() -> None:
 
 
 @pytest.mark.slow
-def test_data_sets_of_every_kind_are_drawn_and_name_their_renderer(small_urdf: Path, tmp_path: Path) -> None:
+def test_every_kind_of_data_set_is_rendered_and_records_its_renderer(small_urdf: Path, tmp_path: Path) -> None:
     few: dict[str, Any] = {"seed": 3, "workers": 1, "progress": False}
     finger, pairs = FingerSetting(image_size=32, renderer="mujoco"), PairsSetting(image_size=32, renderer="mujoco")
     arm = arm_setting(

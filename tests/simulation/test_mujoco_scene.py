@@ -66,7 +66,7 @@ def test_the_arm_is_where_pybullet_draws_it() -> None:
 
 @pytest.mark.slow
 @needs_egl
-def test_the_room_depends_on_the_seed_alone() -> None:
+def test_room_depends_only_on_the_seed() -> None:
     drawn = []
     for seed in (1, 1, 2):
         with MujocoScene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS, colour=True, seed=seed) as scene:
@@ -81,7 +81,7 @@ def test_the_room_depends_on_the_seed_alone() -> None:
 
 @pytest.mark.slow
 @needs_egl
-def test_a_grey_image_is_the_luma_of_the_one_in_colour() -> None:
+def test_grey_image_is_the_luma_of_the_colour_image() -> None:
     drawn = {}
     for colour in (False, True):
         with MujocoScene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS, colour=colour) as scene:
@@ -163,7 +163,7 @@ def of_one_mesh(folder: Path, points: list[str], faces: list[str], scale: str = 
 
 
 @needs_egl
-def test_a_mirrored_mesh_keeps_its_outside_out(tmp_path: Path) -> None:
+def test_mirrored_mesh_keeps_its_outward_normals(tmp_path: Path) -> None:
     points, faces = ["0 0 0", ".4 0 0", "0 .3 0", "0 0 .6"], ["1 3 2", "1 2 4", "2 3 4", "3 1 4"]
     turned = [" ".join(reversed(face.split())) for face in faces]
     drawn = []
@@ -175,13 +175,13 @@ def test_a_mirrored_mesh_keeps_its_outside_out(tmp_path: Path) -> None:
 
 
 @needs_egl
-def test_a_mesh_that_mujoco_refuses_is_a_plain_error(tmp_path: Path) -> None:
+def test_mesh_refused_by_mujoco_raises_a_user_error(tmp_path: Path) -> None:
     robot = of_one_mesh(tmp_path, ["0 0 0", ".4 0 0", "0 .3 0"], ["1 2 3"])
     with pytest.raises(UserError, match=r"MuJoCo cannot draw this scene: .*vertices"):
         MujocoScene(robot, SETTING.cameras[:1], 64, "full")
 
 
-def test_corners_merge_where_place_normal_and_colour_agree() -> None:
+def test_vertices_merge_when_position_normal_and_colour_agree() -> None:
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
     faces = np.array([[0, 1, 2], [1, 3, 2]])
     uv = np.repeat([[[0.1, 0.9]], [[0.2, 0.8]]], 3, axis=1)
@@ -211,7 +211,7 @@ def test_pixels_are_averaged_over_area(side: int, weight: int) -> None:
 
 @pytest.mark.slow
 @needs_egl
-def test_frames_get_the_faults_of_a_camera_in_colour() -> None:
+def test_colour_frames_get_camera_faults() -> None:
     start = partial(MujocoScene, SETTING.robot, SETTING.cameras[:1], 64, "simplified", JOINTS, colour=True)
     with CameraScene(start, Recordings("harsh", (("train", 9),), 5)) as scene:
         found = np.stack(list(scene.render_all(np.column_stack([POSES, [0, 0], [3, 8]]))))
@@ -245,7 +245,7 @@ def refuse(width: int, height: int) -> None:
     raise RuntimeError("no\ndevice 9")
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dependency_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     off_screen.graphics.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "mujoco", None)
@@ -277,7 +277,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ("osmesa", "OSMesa is missing; sudo apt install libosmesa6"),
     ],
 )
-def test_a_wrong_mujoco_gl_is_one_line(name: str, error: str, tmp_path: Path) -> None:
+def test_invalid_mujoco_gl_is_reported_in_one_line(name: str, error: str, tmp_path: Path) -> None:
     command = ["simulate", "--renderer", "mujoco", "--setting", "panda-1c-independent"]
     done = subprocess.run(
         [sys.executable, "-m", "ropes", *command, "--anchors", "2", "--test-anchors", "0", "--out", tmp_path / "data"],

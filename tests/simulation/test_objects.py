@@ -18,7 +18,7 @@ REST = dict.fromkeys(VARIABLES, 0.0)
 
 
 @pytest.mark.parametrize("noun", NOUNS)
-def test_its_own_variables_change_it_and_no_others(noun: str) -> None:
+def test_each_object_changes_only_with_its_own_variables(noun: str) -> None:
     at_rest = repr(parts_of(noun, LOOK, REST))
     for name in VARIABLES:
         changed = repr(parts_of(noun, LOOK, {**REST, name: 1.0})) != at_rest
@@ -26,7 +26,7 @@ def test_its_own_variables_change_it_and_no_others(noun: str) -> None:
 
 
 @pytest.mark.parametrize("changed", ["a value between", "both at once", "the other side"])
-def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_digest_changes_with_their_appearance(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, before = things.BUILDERS["cabinet"], objects_digest()
     assert objects_digest() == before
 
@@ -43,7 +43,7 @@ def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_each_action_shows_in_the_image() -> None:
+def test_each_action_changes_the_image() -> None:
     frames = [(number, after, number) for number in range(len(ACTIONS)) for after in (0, 1)]
     with ActionScene(PairsSetting(jitter=0.0, held_out=HeldOut((), ())), seed=0) as scene:
         images = np.array([image[0] for image in scene.render_all(frames)]).astype(int)

@@ -114,13 +114,13 @@ def mentioned(home: Path, word: str = MARK) -> list[str]:
     return [path.relative_to(home).as_posix() for path in found if mentions(path, word)]
 
 
-def test_no_file_says_where_it_was_made(made: Made) -> None:
+def test_no_file_contains_the_path_of_its_folder(made: Made) -> None:
     assert mentioned(made.home) == []
     assert mentions(made.home / "data" / "meta" / "ropes.json", "urdf")
     assert any(mentions(path, "frame-000000.png") for path in made.home.rglob("file-000.parquet"))
 
 
-def test_everything_goes_on_in_another_folder(made: Made, moved: Path) -> None:
+def test_everything_continues_to_work_in_another_folder(made: Made, moved: Path) -> None:
     before, arm = tiny.tree(moved), arm_of(made)
     assert film(arm, moved).checksum == open_dataset(made.home / "data").checksum
     validate(moved / "data", progress=False)
@@ -138,7 +138,7 @@ def test_everything_goes_on_in_another_folder(made: Made, moved: Path) -> None:
     assert json.loads(first) == json.loads(next(iter(predict_lines(made.home / "run", made.home / "data"))))
 
 
-def test_links_are_found_without_the_file_that_was_filmed(made: Made, moved: Path) -> None:
+def test_links_are_found_without_the_original_urdf(made: Made, moved: Path) -> None:
     shutil.rmtree(moved / "arms")
     shutil.rmtree(moved / "measured")
     assert measure(moved).pose_rows == made.results.pose_rows
@@ -149,7 +149,7 @@ def test_links_are_found_without_the_file_that_was_filmed(made: Made, moved: Pat
     validate(stripped.path, progress=False)
 
 
-def test_a_folder_under_another_name_is_the_same_data(tmp_path: Path, tiny_data: Path) -> None:
+def test_renamed_data_folder_is_the_same_data_set(tmp_path: Path, tiny_data: Path) -> None:
     data = Path(shutil.copytree(tiny_data, tmp_path / "first"))
     note = files.read_json(data / "meta" / "ropes.json")
     files.write_json(data / "meta" / "ropes.json", {k: v for k, v in note.items() if k != "setting"})
@@ -160,7 +160,7 @@ def test_a_folder_under_another_name_is_the_same_data(tmp_path: Path, tiny_data:
     assert tiny.tree(tmp_path / "run") == before
 
 
-def test_a_data_set_in_the_working_folder_is_called_as_its_folder(
+def test_data_set_in_the_working_folder_is_named_after_the_folder(
     tiny_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tiny_data)
@@ -168,7 +168,7 @@ def test_a_data_set_in_the_working_folder_is_called_as_its_folder(
     assert Run.of(here, method="anchored", recipe=tiny.encoder_recipe(), seed=0).setting == tiny_data.name
 
 
-def test_a_data_set_of_before_is_still_the_same(made: Made, moved: Path) -> None:
+def test_older_data_set_is_still_the_same(made: Made, moved: Path) -> None:
     where = moved / "data" / "meta" / "ropes.json"
     note = files.read_json(where)
     note["setting"]["robot"]["urdf"] = f"/{MARK}/arms/planar.urdf"
@@ -179,7 +179,7 @@ def test_a_data_set_of_before_is_still_the_same(made: Made, moved: Path) -> None
     assert tiny.tree(moved / "data") == tiny.tree(made.home / "data")
 
 
-def test_another_arm_in_a_file_of_that_name_is_another_data_set(made: Made, moved: Path) -> None:
+def test_different_arm_under_the_same_file_name_is_refused(made: Made, moved: Path) -> None:
     if arm_of(made) == "panda":
         pytest.skip("the Panda is no file of the user's")
     planar.write_urdf(moved / "arms", planar.URDF.replace(str(planar.UPPER), "0.42"))
@@ -187,7 +187,7 @@ def test_another_arm_in_a_file_of_that_name_is_another_data_set(made: Made, move
         film("of a file", moved)
 
 
-def test_moves_of_an_arm_and_calibrations_by_files_name_no_folder(made: Made, tmp_path: Path) -> None:
+def test_action_data_and_file_calibrations_contain_no_folder(made: Made, tmp_path: Path) -> None:
     home = Path(shutil.copytree(made.home, tmp_path / f"{MARK}-too"))
     setting, data = setting_of(arm_of(made), home), open_dataset(home / "data")
     simulate_arm_actions(setting, out=home / "moves", samples=24, test_samples=2, workers=1, progress=False)
@@ -208,7 +208,7 @@ def test_moves_of_an_arm_and_calibrations_by_files_name_no_folder(made: Made, tm
     assert model.joints == run.joints
 
 
-def test_why_there_is_no_graph_names_no_folder(tiny_run: Path, tmp_path: Path) -> None:
+def test_absent_graph_reason_contains_no_folder(tiny_run: Path, tmp_path: Path) -> None:
     joints = ("knee", "ankle")
     regimes = [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
     data = tiny.write_data(tmp_path / MARK / "data", tests=0, described=False, regimes=regimes, joints=joints)

@@ -15,7 +15,7 @@ from ropes.simulation.settings import Camera, Robot, setting_named
 pytestmark = pytest.mark.pybullet
 
 
-def test_grey_is_bt601_rounded() -> None:
+def test_grey_levels_are_rounded_bt601_luma() -> None:
     colours = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], dtype=np.uint8)
     np.testing.assert_array_equal(grey(colours, 1), [[76, 150], [29, 255]])
     # (76.245 + 149.685 + 29.07 + 255) / 4 = 127.5, rounded up.
@@ -34,9 +34,7 @@ def test_images_are_uint8_with_a_white_background(small_robot: Robot, side_camer
 
 
 @pytest.mark.parametrize("scene", ["white", "panda-gym"])
-def test_a_grey_image_is_the_luma_of_the_one_in_colour(
-    small_robot: Robot, side_camera: Camera, scene: SceneName
-) -> None:
+def test_grey_image_is_the_luma_of_the_colour_image(small_robot: Robot, side_camera: Camera, scene: SceneName) -> None:
     with Scene(small_robot, [side_camera], 64, scene=scene, colour=True) as drawn:
         colours = drawn.render({"elbow": 0.5})
         images, arms = next(drawn.render_with_arms([[0.0, 0.5, 0.0]]))
@@ -48,12 +46,12 @@ def test_a_grey_image_is_the_luma_of_the_one_in_colour(
     assert np.ptp(colours[arms].astype(int), axis=-1).max() > 50  # the base is red
 
 
-def test_a_room_is_not_pybullet_s(small_robot: Robot, side_camera: Camera) -> None:
+def test_pybullet_refuses_the_room_scene(small_robot: Robot, side_camera: Camera) -> None:
     with pytest.raises(UserError, match="room"):
         Scene(small_robot, [side_camera], 64, scene="room")
 
 
-def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robot: Robot, side_camera: Camera) -> None:
+def test_arrays_and_names_give_the_same_image_with_neutral_defaults(small_robot: Robot, side_camera: Camera) -> None:
     with Scene(small_robot, [side_camera], 32, joints=("slide", "shoulder")) as scene:
         by_array = scene.render([0.05, 0.7])
         other = scene.render({"shoulder": -0.7, "elbow": 1.0})
@@ -63,7 +61,7 @@ def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robo
 
 
 @pytest.mark.slow
-def test_joint_4_of_the_paper_s_panda_may_leave_its_limits() -> None:
+def test_joint_4_of_the_paper_panda_may_exceed_its_limits() -> None:
     setting = setting_named("panda-1c-independent")
     with Scene(setting.robot, setting.cameras, 32) as scene:
         assert scene.urdf.joint("panda_joint4").high == 0
@@ -71,7 +69,7 @@ def test_joint_4_of_the_paper_s_panda_may_leave_its_limits() -> None:
 
 
 @pytest.mark.slow
-def test_drawing_a_window_only_loses_nothing() -> None:
+def test_rendering_only_a_window_changes_no_pixel() -> None:
     setting = setting_named("panda-2c-independent")
     model = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 8)
@@ -97,9 +95,7 @@ def test_drawing_a_window_only_loses_nothing() -> None:
         ([0.1, 0.2], r"angles of shape \(1, 2\) do not fit the 3 joints shoulder, elbow, slide"),
     ],
 )
-def test_an_impossible_pose_is_refused(
-    small_robot: Robot, pose: Mapping[str, float] | list[float], message: str
-) -> None:
+def test_invalid_pose_is_refused(small_robot: Robot, pose: Mapping[str, float] | list[float], message: str) -> None:
     with Scene(small_robot, [], 32) as scene, pytest.raises(UserError, match=message):
         scene.render(pose)
 
@@ -119,7 +115,7 @@ def test_an_unknown_mesh_or_robot_is_refused(small_robot: Robot, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_pybullet_says_nothing(small_urdf: Path) -> None:
+def test_pybullet_prints_nothing(small_urdf: Path) -> None:
     program = (
         "from ropes.simulation.settings import Robot\nfrom ropes.simulation.scene import Scene\n"
         f"with Scene(Robot(urdf={str(small_urdf)!r}, joints=('elbow',)), []) as scene: print('mine')"

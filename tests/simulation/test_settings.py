@@ -84,13 +84,13 @@ def table_of(model: CausalModel) -> dict[str, list[TruncatedNormal | None]]:
     [("panda-1c-independent", TABLE_6, 3), ("panda-2c-independent", TABLE_7, 6), ("panda-2c-causal", TABLE_9, 6)],
 )
 @pytest.mark.parametrize("split", ["train", "test-id"])
-def test_tables_of_the_training_distributions(name: str, table: str, size: int, split: str) -> None:
+def test_training_distributions_match_the_tables(name: str, table: str, size: int, split: str) -> None:
     model = setting_named(name).splits[split]
     assert len(model.joints) == size
     assert table_of(model) == rows(table)
 
 
-def test_all_six_joints_vary_before_one_camera_and_three_are_intervened_on() -> None:
+def test_six_joint_setting_intervenes_on_three_joints() -> None:
     three, six = (setting_named(name).splits["train"] for name in ("panda-1c-independent", "panda-1c-six"))
     assert len(six.joints) == 6
     assert six.interventions == three.interventions
@@ -105,7 +105,7 @@ def test_all_six_joints_vary_before_one_camera_and_three_are_intervened_on() -> 
 
 
 @pytest.mark.parametrize("name", ["panda-2c-independent", "panda-2c-causal"])
-def test_out_of_distribution_is_table_8_with_table_7_s_interventions(name: str) -> None:
+def test_ood_split_is_table_8_with_interventions_of_table_7(name: str) -> None:
     model = setting_named(name).splits["test-ood"]
     assert {joint: [t] for joint, t in model.observational.items()} == rows(TABLE_8)
     assert {joint: list(pair) for joint, pair in model.interventions.items()} == {
@@ -114,7 +114,7 @@ def test_out_of_distribution_is_table_8_with_table_7_s_interventions(name: str) 
     assert (dict(model.weights), dict(model.noise)) == ({}, {})
 
 
-def test_structural_equations_of_appendix_f() -> None:
+def test_structural_equations_match_appendix_f() -> None:
     model = setting_named("panda-2c-causal").splits["train"]
     weights, roots = {}, set()
     for line in APPENDIX_F.strip().splitlines():
@@ -131,7 +131,7 @@ def test_structural_equations_of_appendix_f() -> None:
     assert model.noise == dict.fromkeys(model.joints, APPENDIX_F_NOISE)
 
 
-def test_splits_and_cameras() -> None:
+def test_settings_have_the_splits_and_cameras_of_the_paper() -> None:
     one, two, causal, six = map(setting_named, SETTINGS)
     assert list(one.splits) == ["train", "test-id"]
     assert list(two.splits) == list(causal.splits) == ["train", "test-id", "test-ood"]
@@ -144,7 +144,7 @@ def test_splits_and_cameras() -> None:
     assert {setting.image_size for setting in (one, two, causal)} == {128}
 
 
-def test_a_pose_sets_every_movable_joint_and_limits_are_off_for_the_paper_s_panda_alone() -> None:
+def test_pose_sets_every_movable_joint_and_paper_panda_ignores_limits() -> None:
     for name in SETTINGS:
         robot = setting_named(name).robot
         assert set(setting_named(name).splits["train"].joints) <= set(robot.joints)
@@ -153,7 +153,7 @@ def test_a_pose_sets_every_movable_joint_and_limits_are_off_for_the_paper_s_pand
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_settings_survive_json(name: str) -> None:
+def test_settings_round_trip_through_json(name: str) -> None:
     setting = setting_named(name)
     again = Setting.from_dict(json.loads(json.dumps(setting.to_dict())))
     assert again == setting
@@ -179,7 +179,7 @@ CAMERA = Camera(name="c", target=(0.0, 0.0, 0.3), distance=1.4, yaw=30.0, pitch=
         ({"fov": 180.0}, "fov is 180°; it must be above 0 and below 180"),
     ],
 )
-def test_what_cannot_be_a_camera_is_refused(change: dict[str, Any], line: str) -> None:
+def test_invalid_camera_raises(change: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
         dataclasses.replace(CAMERA, **change)
 
@@ -237,7 +237,7 @@ def test_another_package_adds_a_setting(points: dict[str, object]) -> None:
         ("finger-cube", dataclasses.replace(setting_named("panda-2c-causal"), name="finger-cube"), "is part of ropes"),
     ],
 )
-def test_a_setting_that_cannot_be_used_breaks_no_other(
+def test_broken_external_setting_does_not_affect_others(
     points: dict[str, object], name: str, loaded: object, line: str | None
 ) -> None:
     points[name] = loaded
@@ -250,7 +250,7 @@ def test_a_setting_that_cannot_be_used_breaks_no_other(
         setting_named(name)
 
 
-def test_a_setting_keeps_its_scene_and_faults_unless_told_otherwise(
+def test_external_setting_keeps_its_scene_and_camera_level_by_default(
     points: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = dataclasses.replace(

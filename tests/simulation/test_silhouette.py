@@ -47,7 +47,7 @@ def test_a_box_covers_its_nearest_face(tmp_path: Path, front: Pinhole) -> None:
     assert ((columns.mean() + 0.5) - 50, (rows.mean() + 0.5) - 30) == pytest.approx((0, 0), abs=0.3)
 
 
-def test_what_is_behind_the_camera_is_not_drawn(tmp_path: Path, front: Pinhole) -> None:
+def test_objects_behind_the_camera_are_not_drawn(tmp_path: Path, front: Pinhole) -> None:
     path = tmp_path / "box.urdf"
     path.write_text(BOX)
     urdf, behind = read_urdf(path), np.eye(4)
@@ -56,7 +56,7 @@ def test_what_is_behind_the_camera_is_not_drawn(tmp_path: Path, front: Pinhole) 
     assert (shaded(link_meshes(urdf), {"base": behind}, front) == 255).all()
 
 
-def test_a_larger_image_shows_the_same(small_urdf: Path, side_camera: Camera) -> None:
+def test_silhouette_is_the_same_at_a_higher_resolution(small_urdf: Path, side_camera: Camera) -> None:
     urdf = read_urdf(small_urdf)
     camera, poses = Pinhole.of(side_camera, 64), poses_of(urdf, ("shoulder",), (0.4,))
     small, large = (silhouette(link_meshes(urdf), poses, each) for each in (camera, camera.resized(256, 256)))
@@ -66,7 +66,7 @@ def test_a_larger_image_shows_the_same(small_urdf: Path, side_camera: Camera) ->
 
 
 @pytest.mark.slow
-def test_it_is_pybullets_silhouette(small_urdf: Path, side_camera: Camera) -> None:
+def test_silhouette_matches_pybullet(small_urdf: Path, side_camera: Camera) -> None:
     robot = Robot(urdf=str(small_urdf), joints=("shoulder", "elbow", "slide"))
     urdf, around = read_urdf(small_urdf), np.ones((3, 3))
     with Scene(robot, [side_camera], 384) as scene:
@@ -80,7 +80,7 @@ def test_it_is_pybullets_silhouette(small_urdf: Path, side_camera: Camera) -> No
             assert not ours[~binary_dilation(theirs, around)].any()
 
 
-def test_an_arm_without_shapes_gets_rods(tmp_path: Path) -> None:
+def test_arm_without_shapes_is_drawn_as_rods(tmp_path: Path) -> None:
     path = tmp_path / "bare.urdf"
     path.write_text(kinematics_of(planar.write_urdf(tmp_path)))
     urdf = read_urdf(path)
@@ -95,7 +95,7 @@ def test_an_arm_without_shapes_gets_rods(tmp_path: Path) -> None:
     assert (straight != bent).any()
 
 
-def test_cameras_are_read_from_the_record_of_a_data_set(tmp_path: Path, side_camera: Camera) -> None:
+def test_cameras_are_read_from_the_provenance_of_a_data_set(tmp_path: Path, side_camera: Camera) -> None:
     record = {"name": "side", **cameras.record(side_camera, 128)}
     write_json(tmp_path / "ropes.json", {"cameras": [record]})
     (camera,) = read_pinholes(tmp_path / "ropes.json").values()
@@ -110,7 +110,7 @@ def test_cameras_are_read_from_the_record_of_a_data_set(tmp_path: Path, side_cam
     "broken",
     [{}, {"cameras": [{"name": "side"}]}, {"cameras": 3}, [], {"cameras": [{"intrinsics": [[1]]}]}],
 )
-def test_other_files_are_refused(tmp_path: Path, broken: object) -> None:
+def test_files_without_cameras_are_refused(tmp_path: Path, broken: object) -> None:
     write_json(tmp_path / "c.json", broken)
     with pytest.raises(UserError, match="does not describe cameras"):
         read_pinholes(tmp_path / "c.json")

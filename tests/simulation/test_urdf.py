@@ -12,7 +12,7 @@ from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf, rotation
 from tests.simulation.conftest import SMALL_ARM
 
 
-def test_reads_the_tree_its_limits_and_its_shapes(small_urdf: Path) -> None:
+def test_urdf_tree_limits_and_shapes_are_read(small_urdf: Path) -> None:
     arm = read_urdf(small_urdf)
     assert arm.base == "base"
     assert list(arm.moving) == ["shoulder", "elbow", "slide"]
@@ -38,7 +38,7 @@ def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf: Path) -> None
         arm.joint("qqq")
 
 
-def test_missing_urdf(tmp_path: Path) -> None:
+def test_missing_urdf_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):
         locate(str(tmp_path / "nowhere.urdf"))
     assert locate("franka_panda/panda.urdf").is_file()
@@ -79,7 +79,7 @@ def test_a_damaged_urdf_is_refused(tmp_path: Path, text: str, message: str) -> N
         read_urdf(path)
 
 
-def test_a_package_is_found_without_its_leading_parts(tmp_path: Path) -> None:
+def test_package_uri_of_a_mesh_is_resolved(tmp_path: Path) -> None:
     urdf = tmp_path / "robots" / "arm.urdf"
     mesh = tmp_path / "meshes" / "link.stl"
     mesh.parent.mkdir()
@@ -88,7 +88,7 @@ def test_a_package_is_found_without_its_leading_parts(tmp_path: Path) -> None:
     assert find_mesh(urdf, str(mesh)) == mesh
 
 
-def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path: Path) -> None:
+def test_kinematics_only_urdf_keeps_the_tree_and_names_no_file(tmp_path: Path) -> None:
     (tmp_path / "mesh.stl").touch()
     text = SMALL_ARM.replace('<sphere radius=".04"/>', f'<mesh filename="{tmp_path}/mesh.stl"/>')
     urdf = tmp_path / "arm.urdf"
@@ -120,9 +120,7 @@ def write(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("machine", "hint"), [("x86_64", "pip install pybullet"), ("arm64", "for arm64 it is built from source")]
 )
-def test_what_is_missing_of_pybullet_is_said_in_one_line(
-    machine: str, hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pybullet_is_reported_in_one_line(machine: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setitem(sys.modules, "pybullet", None)
     with pytest.raises(UserError) as refused:

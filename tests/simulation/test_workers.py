@@ -28,7 +28,7 @@ def poses() -> NDArray[np.float64]:
 
 
 @pytest.mark.slow
-def test_the_same_bytes_in_order_whatever_the_number_of_workers(
+def test_workers_return_the_same_bytes_in_order(
     small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]
 ) -> None:
     cameras = (side_camera, side_camera)
@@ -56,7 +56,7 @@ def test_closing_the_iterator_ends_all_workers(
 
 
 @pytest.mark.slow
-def test_a_dead_worker_ends_all_of_them(small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]) -> None:
+def test_dead_worker_ends_all_workers(small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]) -> None:
     before = set(multiprocessing.active_children())
     many = np.tile(poses, (40, 1))
     drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, many, 2)
@@ -71,7 +71,7 @@ def test_a_dead_worker_ends_all_of_them(small_robot: Robot, side_camera: Camera,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("from_file", [True, False])
-def test_a_script_needs_no_guard(small_urdf: Path, tmp_path: Path, from_file: bool) -> None:
+def test_script_needs_no_main_guard(small_urdf: Path, tmp_path: Path, from_file: bool) -> None:
     program = f"""
 import numpy as np
 from ropes.simulation.settings import Camera, Robot

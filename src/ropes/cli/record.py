@@ -186,10 +186,10 @@ def _ask() -> None:
     """Ask whether the arm may move.
 
     Raises:
-        UserError: nobody can answer, or the answer is no.
+        UserError: standard input is no terminal, or the answer is no.
     """
     if not sys.stdin.isatty():
-        raise UserError("nobody can say whether the arm may move; give --yes")
+        raise UserError("cannot ask whether the arm may move: standard input is no terminal; give --yes")
     try:
         answer = input("Is the way free, and the emergency stop at hand? The arm moves now [y/N] ")
     except EOFError:  # Ctrl-D

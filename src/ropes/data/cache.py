@@ -278,7 +278,7 @@ def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: in
     name = path.relative_to(dataset.path).as_posix()
     recorded = (dataset.provenance or {}).get("files", {}).get(name, {}).get("images_sha256")
     if recorded is not None and parquet.images_digest(table) != recorded:
-        raise UserError(f"{path} has changed since it was written; restore it or make the data set anew")
+        raise UserError(f"{path} has changed since it was written; restore it or create the data set again")
     columns = [schema.IMAGES + camera for camera in dataset.cameras]
     if absent := [column for column in columns if column not in table.column_names]:
         raise UserError(f"{path} lacks the camera {absent[0].removeprefix(schema.IMAGES)!r}")

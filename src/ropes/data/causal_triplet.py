@@ -102,7 +102,7 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
     A verb with fewer than two training pairs is in no split: it can be neither contrasted nor predicted.
 
     Deviation: training and the test in distribution share no scene (training and the tests under shift may); verbs are
-    not balanced; numbers of held-out nouns are rounded, not truncated.  Why: pairs of one scene look alike.
+    not balanced; numbers of held-out nouns are rounded, not truncated.  Why: pairs of one scene look similar.
     Effect: the test in distribution is harder than the reference's.
 
     Args:

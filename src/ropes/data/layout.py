@@ -49,7 +49,7 @@ def open_dataset(path: Dataset | Path | str) -> Dataset:
             command = "record" if "recorder" in provenance else "import" if "source" in provenance else "simulate"
             raise UserError(f"{path} is unfinished; run the same ropes {command} command again to resume")
         if (fault := _provenance_fault(provenance)) is not None:
-            raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or make the data set anew")
+            raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or create the data set again")
     info = _read_object(path, schema.INFO)
     version = info.get("codebase_version")
     if version != schema.CODEBASE_VERSION:
@@ -57,9 +57,9 @@ def open_dataset(path: Dataset | Path | str) -> Dataset:
             f"{path / schema.INFO}: LeRobot layout {version}, not {schema.CODEBASE_VERSION}; convert it first"
         )
     if absent := [key for key in ("features", "splits", "total_frames", "total_episodes") if key not in info]:
-        raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or make the data set anew")
+        raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or create the data set again")
     if (fault := _info_fault(info)) is not None:
-        raise UserError(f"{path / schema.INFO}: {fault}; restore it or make the data set anew")
+        raise UserError(f"{path / schema.INFO}: {fault}; restore it or create the data set again")
     dataset = Dataset(path, info, provenance)
     if not dataset.cameras:
         raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not supported")
@@ -87,7 +87,7 @@ def _get(entry: object, key: str) -> object:
 def _read_object(root: Path, name: str) -> dict[str, Any]:
     content = files.read_json(root / name, folder=root)
     if not isinstance(content, dict):
-        raise UserError(f"{root / name} is not a JSON object; restore it or make the data set anew")
+        raise UserError(f"{root / name} is not a JSON object; restore it or create the data set again")
     return content
 
 

@@ -74,9 +74,9 @@ def read_metadata(path: Path) -> pq.FileMetaData:
     try:
         return pq.read_metadata(path)
     except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; restore it or make the data set anew") from error
+        raise UserError(f"{path} is missing; restore it or create the data set again") from error
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is truncated or damaged; restore it or make the data set anew") from error
+        raise UserError(f"{path} is truncated or damaged; restore it or create the data set again") from error
 
 
 def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | None) -> pa.Table:
@@ -89,7 +89,7 @@ def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | Non
             names = None if columns is None else list(columns)
             return file.read(names) if groups is None else file.read_row_groups(list(groups), names)
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is damaged ({error}); restore it or make the data set anew") from error
+        raise UserError(f"{path} is damaged ({error}); restore it or create the data set again") from error
 
 
 def read_rows(path: Path, columns: Sequence[str], rows: Ints) -> tuple[pa.Table, Ints]:

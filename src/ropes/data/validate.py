@@ -76,7 +76,7 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
     dataset = open_dataset(path)
     if every := list(faults(dataset, progress=progress)):
         more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
-        raise UserError(f"{dataset.path}: {every[0]}{more}; restore the file or make the data set anew")
+        raise UserError(f"{dataset.path}: {every[0]}{more}; restore the file or create the data set again")
     frames = int(dataset.starts[-1])
     return Report(
         path=dataset.path,

@@ -114,7 +114,8 @@ def _finger_task(dataset: Dataset) -> FactorTask:
     tested = tuple(dict.fromkeys(scenario.split for scenario in SCENARIOS.values()))
     if missing := [split for split in (*tested, *labelled) if split not in dataset.splits]:
         raise UserError(
-            f"{dataset.path} lacks the split {missing[0]}; simulate it anew, with --test-anchors 2000 --labelled 10000"
+            f"{dataset.path} lacks the split {missing[0]}; simulate the data set again with --test-anchors 2000 "
+            "--labelled 10000"
         )
     frames = {split: np.arange(len(dataset.frames(split))) for split in tested}
     frames |= {split: np.arange(len(dataset.frames(split)))[:LABELLED] for split in labelled}

@@ -22,7 +22,7 @@ class JointErrors(JointConditions):
         mcc: mean over the seeds of `mcc_mean`, or None.
         mcc_draws: standard deviation over repeats, the root of its mean square over the seeds.
         mcc_seeds: sample standard deviation over seeds; None with one seed.
-        mse, mse_draws, mse_seeds: likewise of the squared error, rad².
+        mse, mse_draws, mse_seeds: the same three figures for the squared error, rad².
         mcc_std, mse_std: root of (mean variance over repeats + variance over seeds).
         mcc_matched: as `mcc`, after the best one-to-one assignment of coordinates to joints.
         r2: mean over the seeds of `r2_mean`, R² of the calibrated angles; None if not recorded.

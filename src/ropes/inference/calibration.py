@@ -71,7 +71,7 @@ class Calibration:
         intervals: conformal intervals; None where unknown.
         knots: (d, 2, k), knots of each joint's `ropes.metrics.bend`; None for lines alone.
         origin: arguments of `ropes calibrate`; None for calibrations of older versions.
-        errors: estimated errors; None likewise.
+        errors: estimated errors; None for calibrations of older versions.
     """
 
     slope: Array

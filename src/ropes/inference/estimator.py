@@ -186,7 +186,7 @@ class Estimator:
 
         Args:
             images: levels from 0 to 255 of n poses, or of one; see `ropes.inference.image_inputs.as_views`.  They have
-                the size of the training images, and are letterboxed alike.
+                the size of the training images, and are letterboxed in the same way.
 
         Returns:
             (n, d), in the order of `run.joints`; (1, d) for one pose.  A coordinate is monotone in the joint's angle,

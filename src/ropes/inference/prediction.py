@@ -195,7 +195,7 @@ def predict_lines(
     """Predict joint angles, one JSON object per pose: "images", and the keys of `ropes.inference.predictor.Predictor`.
 
     One line on standard error names fields that the run does not have.  Images have the type and size of the training
-    images; the estimator letterboxes both alike.
+    images; the estimator letterboxes them in the same way as the training images.
 
     Args:
         run: folder of the run.

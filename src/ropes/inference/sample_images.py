@@ -1,4 +1,4 @@
-"""Images to compare an exported estimator on where no data set is given: dark and bright bars before the background."""
+"""Synthetic images for comparing an exported estimator when no data set is given: bars before the background."""
 
 import numpy as np
 from numpy.typing import NDArray

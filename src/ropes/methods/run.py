@@ -41,7 +41,8 @@ class Run:
         anchors: number in the training split; None for some runs of earlier versions.
         angles_checksum: of the training angles, for methods with labels; None for the others.
         precision: of the training, except for stages that always use float32; None for some runs of earlier versions.
-        processor: `ropes.common.hardware.capability` of the machine that began the run; None likewise.
+        processor: `ropes.common.hardware.capability` of the machine that began the run; None for some runs of earlier
+            versions.
         scene: background of the images, see `scene_of`.
         renderer: of the images, see `renderer_of`.
         camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
@@ -239,7 +240,7 @@ def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
 def warn_if_other_scene(run: Run, dataset: Dataset) -> None:
     """Warn on standard error if a data set has another scene or renderer than the run's training data.
 
-    Nothing is said where one of the two is not known.
+    Prints nothing if one of the two is unknown.
     """
     for does, shown, fitted in (
         ("shows the scene", scene_of(dataset), run.scene),

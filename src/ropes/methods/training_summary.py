@@ -29,7 +29,7 @@ def write_training_summary(
         stages: stage → curves by name, or joint → curves.
         seconds: stage → seconds.
         anchors: number used for training or held out; None for all of the training split.
-        poses: likewise.
+        poses: number used for training or held out; None for all of the training split.
         more: further results of the method, for JSON.
     """
     run, path = context.run, context.folder / TRAINING_FILE

@@ -129,7 +129,7 @@ def protocol(
 
     Deviation: coordinate i is mapped to joint i only.  Why: the paper does not say whether its regressor sees all
     coordinates, and a joint that is read from another one's coordinate should earn nothing.  Effect: errors are larger
-    than those of a regressor that sees all, but for chance.
+    than those of a regressor that sees all coordinates, up to sampling noise.
 
     Standard deviations are over the repeats, in their population form.
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 #: Scales σ of the residuals in successive fits, in units of white.
 SCALES = (0.12, 0.06, 0.03, 0.03)
-#: Likewise, such that sharp edges that moved by a pixel count.
+#: Larger scales, which also fit sharp edges that moved by a pixel.
 WIDE_SCALES = (0.5, 0.25, 0.12, 0.06)
 #: Expected standard deviations of gain − 1, offset, and shift along an axis or at the image's edge by rotation, pixels.
 _GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
@@ -25,7 +25,7 @@ def robust_fit(
 
     Args:
         frames: in units of white, (n, V, C, h, w).
-        background: likewise, (V, C, h, w).
+        background: in units of white, (V, C, h, w).
         weight: of each pixel, (n, V, C, h, w).
         size: height and width at the full resolution, pixels.
         scales: σ of each iteration.

@@ -40,7 +40,7 @@ class AngleCNN(nn.Module):
         self.radians = Angles(joints)
 
     def forward(self, images: Tensor) -> Tensor:
-        """uint8 (B, P, S, S) → radians (B, d); P planes as of `PoseEncoder`."""
+        """uint8 (B, P, S, S) → radians (B, d); P planes as in `PoseEncoder`."""
         return self.read(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -56,7 +56,7 @@ class JointNet(nn.Module):
     their weights.
 
     Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.  Why: joints of small
-    and of large ranges then weigh alike.  Effect: the loss weighs joints differently from one in radians.
+    and of large ranges then have equal weight.  Effect: the loss weighs joints differently from one in radians.
     """
 
     def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:

@@ -26,7 +26,7 @@ class Transformer(nn.Module):
     Args:
         body: the model of the library.
         mean: of its input levels, one per channel.
-        deviation: likewise.
+        deviation: standard deviation of its input levels, one per channel.
         grid: patches along a side of an image.
         pretrained: whether its weights are a checkpoint's.
         stem: network between the images and the model; None for none.

@@ -18,7 +18,7 @@ def group_norm(channels: int, groups: int = GROUPS) -> nn.GroupNorm:
 def conv(channels_in: int, channels_out: int, *, stride: int = 1) -> nn.Conv2d:
     """3×3 convolution with 'SAME' padding: output side = ceil(input side / stride).
 
-    Deviation: convolutions of stride 2 pad one pixel at both sides.  Why: PyTorch pads alike at both sides; 'SAME' of
+    Deviation: convolutions of stride 2 pad one pixel at both sides.  Why: PyTorch pads both sides equally; 'SAME' of
     JAX pads one pixel at the far side alone.  Effect: each output is centred one input pixel nearer to the top left.
     """
     return nn.Conv2d(channels_in, channels_out, 3, stride=stride, padding=1)

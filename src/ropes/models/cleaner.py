@@ -18,8 +18,8 @@ class Cleaner(nn.Module):
     """Detects foreign objects in registered frames, and replaces the parts that show them by the background.
 
     Parts are squares of 4 by 4 pixels of the frames, shrunk from side N to side S = N / zoom. It learns from frames in
-    which only the arm moves, with synthetic objects before and behind the arm, and then cleans those in which somebody
-    passes.
+    which only the arm moves, with synthetic objects before and behind the arm, and then cleans frames that
+    contain a passer-by.
 
     Args:
         background: of each plane, levels in [0, 1], (P, N, N).

@@ -22,7 +22,8 @@ class Reading(NamedTuple):
 
     Attributes:
         logits: of the verbs, (B, K, c) for each of K patches; (B, 1, c) for the whole images or the patches' mean.
-        deltas: δ = φ(x̃) − φ(x), (B, K, l) or (B, 1, l) likewise; for a pair network the input of its classifier.
+        deltas: δ = φ(x̃) − φ(x), (B, K, l) for K patches or (B, 1, l) for the whole images; for a pair network the
+            input of its classifier.
         patches: index of each of the K patches, (B, K); 0 for the whole images.
         before, after: φ of both images of a pair network, (B, l); (B, 0) otherwise.
     """

@@ -76,7 +76,7 @@ def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def crowded_share(areas: NDArray[np.float64]) -> float:
-    """Share of the frames that are crowded; NaN where it cannot be told.
+    """Share of the frames that are crowded; NaN where it cannot be estimated.
 
     If most frames have passers-by, the 30% quantile of `crowded` is not the arm's: areas vary more than those of any
     arm, and no frame would exceed them.  Then the frames with the smallest areas count as those of the arm alone: the

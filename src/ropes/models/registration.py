@@ -24,7 +24,8 @@ _SATURATED = 0.99
 #: Pixels along the bars of letterboxed images without weight in the fits.
 _MARGIN = 4
 #: A pixel shows the background where the mean of its 3 × 3 neighbours differs from it by at most this many standard
-#: deviations of a pixel's noise, and something else from twice as many on.  Least standard deviation: one level.
+#: deviations of a pixel's noise, and a foreground object where it differs by at least twice as many.  The smallest
+#: standard deviation is one level.
 _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
 #: A frame has drifted where a parameter differs from its mean by more than so many standard deviations, and this much.
 _STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
@@ -51,7 +52,7 @@ class Registration(nn.Module):
     thereby become like renderings before a constant background.
 
     Planes are as in `ropes.data.views.planes`: P = views · channels.  They have any height H and width W.  The black
-    bars of letterboxed images stay black; for the fits, a frame goes on in them as at its edge.
+    bars of letterboxed images stay black; for the fits, the bars are filled with the frame's edge pixels.
 
     Args:
         views: number of cameras.
@@ -66,7 +67,7 @@ class Registration(nn.Module):
         noise: standard deviation of each pixel's noise, in units of white, (P, H, W).
         inside: false in the bars of letterboxed images, bool (P, H, W).
         mean: mean of the parameters over the frames that it was fitted on, (V, 2 C + 3), see `estimate`.
-        std: their standard deviation, likewise.
+        std: standard deviation of the parameters over the same frames, (V, 2 C + 3).
         is_cleaned: whether frames have passers-by, which a cleaner removes.
         cleaner: that one; None until it is trained.
     """
@@ -285,7 +286,7 @@ class Registration(nn.Module):
         return registered
 
     def _filled(self, levels: Tensor) -> Tensor:
-        """Frames (n, P, H, W) that go on in the bars as at their edges."""
+        """Frames (n, P, H, W) whose bars are filled with their edge pixels."""
         nearest = self._nearest if torch.compiler.is_exporting() else nearest_inside(self.inside)
         if nearest is None:
             return levels

@@ -39,7 +39,7 @@ class Window(NamedTuple):
 
     Attributes:
         rows: int64 (B, P, side), inside the image.
-        columns: likewise.
+        columns: int64 (B, P, side), inside the image.
         inside: bool (B, P, side, side), false where the window's pixel lies outside the image.
     """
 

@@ -45,7 +45,7 @@ class Evaluation:
             both uint8 (k, cameras, H, W).
         overlays: "overlay_images" in colour, uint8 (k, cameras, H, W, 3): the arm at the estimated angles over images.
         scatter_split: split of the scatter's test poses, "id" or "ood"; None where it was not recorded.
-        scatter_occlusion: side of the white squares in their images, pixels; None likewise.
+        scatter_occlusion: side of the white squares in their images, pixels; None where it was not recorded.
     """
 
     joints: tuple[str, ...]

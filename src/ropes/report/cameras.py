@@ -39,12 +39,12 @@ Fit = tuple[str, int]
 
 
 def tested_images(cell: JointErrors) -> Images:
-    """What the test images of a cell are."""
+    """Renderer and camera level of the test images of a cell."""
     return cell.renderer or "pybullet", cell.camera or "clean"
 
 
 def training_images(cell: JointErrors) -> Images:
-    """What the training images of a cell are."""
+    """Renderer and camera level of the training images of a cell."""
     renderer, camera = tested_images(cell)
     return cell.trained_renderer or renderer, cell.trained_camera or camera
 

@@ -47,7 +47,7 @@ def number_columns(*headings: str) -> list[Column]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A formatted number and what stands beside it.
+    """A formatted number with its deviations and a comparison value.
 
     Attributes:
         text: the number.

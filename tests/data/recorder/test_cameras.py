@@ -22,7 +22,7 @@ def save(path: Path, level: int) -> None:
     Image.fromarray(np.full((6, 8, 3), (level, 0, 9), np.uint8)).save(path)
 
 
-def test_a_folder_gives_each_new_image_once(tmp_path: Path) -> None:
+def test_folder_camera_returns_each_new_image_once(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     save(tmp_path / "a.png", 1)
     camera = FileCamera(tmp_path, timeout=0.1)
@@ -33,7 +33,7 @@ def test_a_folder_gives_each_new_image_once(tmp_path: Path) -> None:
     assert camera.frame()[0, 0, 0] == 2
 
 
-def test_a_file_is_waited_for_until_it_is_whole(tmp_path: Path) -> None:
+def test_file_camera_waits_until_the_file_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "now.png"
     save(path, 1)
     camera = FileCamera(path, timeout=5.0)
@@ -44,7 +44,7 @@ def test_a_file_is_waited_for_until_it_is_whole(tmp_path: Path) -> None:
     assert camera.frame().tolist() == np.full((6, 8), 7).tolist()
 
 
-def test_a_video_ends(tmp_path: Path) -> None:
+def test_video_camera_raises_after_the_last_frame(tmp_path: Path) -> None:
     with av.open(str(tmp_path / "a.mkv"), "w") as container:
         stream = container.add_stream("ffv1", rate=10)
         stream.width, stream.height, stream.pix_fmt = 8, 6, "bgr0"
@@ -82,7 +82,7 @@ class Capture:
         self.released = True
 
 
-def test_opencv_gives_fresh_frames_in_rgb_until_it_is_unplugged() -> None:
+def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged() -> None:
     device = Capture(30)
     camera = OpenCVCamera(lambda: device, "camera 2")
     assert camera.frame()[0, 0].tolist() == [3, 2, 1]
@@ -101,13 +101,13 @@ def test_a_device_that_does_not_open_is_refused() -> None:
     assert device.released
 
 
-def test_sources_that_nothing_reads_are_named(tmp_path: Path) -> None:
+def test_unsupported_camera_source_is_reported(tmp_path: Path) -> None:
     for source in (str(tmp_path / "none.png"), "left camera", __file__):
         with pytest.raises(UserError, match="give the number of a camera, a device file, the address of a stream"):
             open_camera("cam", source)
 
 
-def test_without_opencv_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_opencv_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(UserError, match=r"--cameras cam=0: .* pip install 'ropes\[record\]'"):
         open_camera("cam", "0")

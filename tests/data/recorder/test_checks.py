@@ -36,12 +36,12 @@ def checks() -> AnchorChecks:
     return AnchorChecks(REGIMES, tiny.JOINTS, dict.fromkeys(tiny.CAMERAS, NOISE))
 
 
-def test_a_good_anchor_has_no_fault(checks: AnchorChecks) -> None:
+def test_valid_anchor_has_no_faults(checks: AnchorChecks) -> None:
     for number in range(9):
         assert checks.faults(frames(poses(number)), poses(number), STILL) == []
 
 
-def test_an_intervention_that_shows_nowhere_is_told(checks: AnchorChecks) -> None:
+def test_intervention_that_no_camera_shows_is_reported(checks: AnchorChecks) -> None:
     images, turned = frames(poses()), np.abs(poses() - poses()[0]).max(axis=1)
     far, near = int(turned.argmax()), int(turned[1:].argmin()) + 1
     assert turned[near] < 0.2 < turned[far]
@@ -62,7 +62,7 @@ def test_a_frozen_camera_ends_the_recording(checks: AnchorChecks) -> None:
     assert told(checks, images) == [("camera left shows no motion in any pose", False)]
 
 
-def test_a_blurred_frame_is_told_from_the_frames_before(checks: AnchorChecks) -> None:
+def test_blurred_frame_is_detected_against_earlier_frames(checks: AnchorChecks) -> None:
     assert told(checks, frames(poses())) == []
     images = frames(poses())
     images["right"][2] = ndimage.gaussian_filter(images["right"][2], 3)
@@ -71,7 +71,7 @@ def test_a_blurred_frame_is_told_from_the_frames_before(checks: AnchorChecks) ->
     assert [again for _, again in told(checks, images)] == [True] * 5
 
 
-def test_a_clipped_frame_is_told_of_a_camera_with_noise(checks: AnchorChecks) -> None:
+def test_clipped_pixels_are_reported_only_for_cameras_with_noise(checks: AnchorChecks) -> None:
     images = frames(poses())
     images["left"][1][:8] = 255
     [(line, again)] = told(checks, images)
@@ -80,6 +80,6 @@ def test_a_clipped_frame_is_told_of_a_camera_with_noise(checks: AnchorChecks) ->
     assert told(drawn, images) == []
 
 
-def test_something_else_that_moves_is_told(checks: AnchorChecks) -> None:
+def test_foreign_motion_is_reported(checks: AnchorChecks) -> None:
     line = "something else moves while the frame of elbow/1 is taken"
     assert told(checks, frames(poses()), [True, False, True, False, True]) == [(line, True)]

@@ -20,7 +20,7 @@ WORDS = "record --robot simulated --joints shoulder elbow --ranges -0.8:0.8 -1.2
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_a_killed_command_goes_on(number: signal.Signals, code: int, urdf: Path, tmp_path: Path) -> None:
+def test_killed_recording_resumes(number: signal.Signals, code: int, urdf: Path, tmp_path: Path) -> None:
     out = tmp_path / "D"
     command = [sys.executable, "-m", "ropes", *WORDS.split(), "--urdf", str(urdf), "--cameras", VIEW, "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -64,7 +64,7 @@ def request_for(make_options: MakeOptions) -> "RobotRequest":
     return RobotRequest(joints=("elbow", "shoulder"), setting=options.setting, limits=options.limits)
 
 
-def test_goals_go_along_the_way_no_faster_than_the_speed() -> None:
+def test_goals_follow_the_trajectory_within_the_speed_limit() -> None:
     arm, clock = Follower(Configuration("port")), HandClock()
     robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
     assert robot.positions() == pytest.approx(np.array([-20.0, 10.0]) * DEGREE)
@@ -93,7 +93,7 @@ class SlowClock(HandClock):
         super().sleep(seconds + 0.5 * (self.time % 0.2 < 0.1))
 
 
-def test_after_a_hiccup_the_arm_does_not_catch_up() -> None:
+def test_arm_does_not_catch_up_after_a_late_wake_up() -> None:
     arm, clock = Follower(Configuration("port")), SlowClock()
     robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
     began = clock.now()
@@ -104,7 +104,7 @@ def test_after_a_hiccup_the_arm_does_not_catch_up() -> None:
     assert goals[-1] == pytest.approx(np.array([0.4, 0.1]))
 
 
-def test_a_robot_without_positions_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_without_joint_positions_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     arm = Follower(Configuration("port"))
     monkeypatch.setattr(arm, "get_observation", lambda: {"shoulder.pos": 1.0})
     with pytest.raises(UserError, match=r"the robot's observation has no number elbow\.pos"):
@@ -112,7 +112,7 @@ def test_a_robot_without_positions_is_disconnected(monkeypatch: pytest.MonkeyPat
     assert arm.calls[-1] == "disconnect"
 
 
-def test_a_class_of_ones_own_is_made_by_its_configuration(
+def test_custom_class_is_constructed_from_its_configuration(
     request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = types.ModuleType("my_lerobot")
@@ -135,7 +135,7 @@ def test_a_class_of_ones_own_is_made_by_its_configuration(
             open_robot("lerobot", given(request_for, {**options, **changes}))
 
 
-def test_motors_that_do_not_tell_degrees_are_refused() -> None:
+def test_motors_that_do_not_report_degrees_are_refused() -> None:
     arm = Follower(Configuration("port"))
     modes = {"elbow": "degrees", "shoulder": "degrees", "gripper": "range_0_100"}
     motors = {name: types.SimpleNamespace(norm_mode=types.SimpleNamespace(value=mode)) for name, mode in modes.items()}
@@ -154,7 +154,7 @@ def given(request: RobotRequest, options: dict[str, str]) -> RobotRequest:
     return RobotRequest(joints=request.joints, setting=request.setting, limits=request.limits, options=options)
 
 
-def test_a_type_is_made_by_lerobot(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lerobot_constructs_a_registered_robot_type(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     lerobot, robots, utils, package = (
         types.ModuleType(name)
         for name in ("lerobot", "lerobot.robots", "lerobot.robots.utils", "lerobot.robots.so_follower")
@@ -171,7 +171,7 @@ def test_a_type_is_made_by_lerobot(request_for: RobotRequest, monkeypatch: pytes
         open_robot("lerobot", given(request_for, {"type": "so101_folower", "port": "here"}))
 
 
-def test_what_is_missing_is_named(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_joint_or_package_is_reported(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="the robot has no joint 'elbo': did you mean elbow"):
         LeRobotRobot(Follower(Configuration("port")), ("elbo",), DEGREE)
     monkeypatch.setitem(sys.modules, "lerobot", None)

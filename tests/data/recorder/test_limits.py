@@ -34,7 +34,7 @@ high = [0.5, 0.5, 0.9]
 """
 
 
-def test_a_file_of_limits_is_read(urdf: Path, tmp_path: Path) -> None:
+def test_limits_file_is_parsed(urdf: Path, tmp_path: Path) -> None:
     path = tmp_path / "limits.toml"
     path.write_text(GOOD + "table = -0.1\n")
     limits = read_limits(path, read_urdf(urdf))
@@ -49,7 +49,7 @@ def test_a_file_of_limits_is_read(urdf: Path, tmp_path: Path) -> None:
     assert read_limits(other, read_urdf(urdf)) == limits
 
 
-def test_without_a_height_the_table_is_the_lowest_of_the_workspace(urdf: Path, tmp_path: Path) -> None:
+def test_table_height_defaults_to_the_workspace_floor(urdf: Path, tmp_path: Path) -> None:
     path = tmp_path / "limits.toml"
     path.write_text(GOOD)
     assert read_limits(path, read_urdf(urdf)).workspace.table == 0
@@ -74,7 +74,7 @@ def test_without_a_height_the_table_is_the_lowest_of_the_workspace(urdf: Path, t
         ("[joints.elbow]", "[joints.elbow", "is not valid TOML"),
     ],
 )
-def test_wrong_limits_are_refused(urdf: Path, tmp_path: Path, old: str, new: str, line: str) -> None:
+def test_invalid_limits_are_refused(urdf: Path, tmp_path: Path, old: str, new: str, line: str) -> None:
     path = tmp_path / "limits.toml"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1))
@@ -84,7 +84,7 @@ def test_wrong_limits_are_refused(urdf: Path, tmp_path: Path, old: str, new: str
     assert "\n" not in str(error.value)
 
 
-def test_files_that_are_no_limits_are_named(urdf: Path, tmp_path: Path) -> None:
+def test_files_that_hold_no_limits_are_refused(urdf: Path, tmp_path: Path) -> None:
     arm = read_urdf(urdf)
     (tmp_path / "a.json").write_text("[1]")
     (tmp_path / "b.json").write_text('{"joints": {"elbow": 3}, "workspace": {}}')
@@ -100,7 +100,7 @@ def test_files_that_are_no_limits_are_named(urdf: Path, tmp_path: Path) -> None:
             read_limits(tmp_path / name, arm)
 
 
-def test_limits_of_the_urdf_need_a_range(urdf: Path) -> None:
+def test_urdf_limits_require_a_joint_range(urdf: Path) -> None:
     limits = urdf_limits(read_urdf(urdf), ("elbow",), 0.7, WORKSPACE)
     assert limits.joints == {"elbow": JointLimits(-3.1, 3.1, 0.7)}
     urdf.write_text(urdf.read_text().replace('"elbow" type="revolute"', '"elbow" type="continuous"'))
@@ -108,14 +108,14 @@ def test_limits_of_the_urdf_need_a_range(urdf: Path) -> None:
         urdf_limits(read_urdf(urdf), ("elbow",), 0.7, WORKSPACE)
 
 
-def test_a_workspace_is_two_corners() -> None:
+def test_workspace_is_parsed_from_two_corners() -> None:
     assert parse_workspace("-1/-2/0:1/2/0.5") == Workspace((-1, -2, 0), (1, 2, 0.5), 0)
     for text in ("", "1/2/3", "1/2:3/4", "a/b/c:1/2/3", "0/0/0:1/1/inf", "0/0/0:1/1/1:2/2/2"):
         with pytest.raises(UserError, match="is not X/Y/Z:X/Y/Z"):
             parse_workspace(text)
 
 
-def test_a_plan_stays_within_the_limits(urdf: Path) -> None:
+def test_ranges_must_stay_within_the_limits(urdf: Path) -> None:
     limits = checked(Limits({"elbow": JointLimits(-1, 1, 1)}, WORKSPACE), read_urdf(urdf), "here")
     require_ranges(limits, {"elbow": (-1, 1)})
     with pytest.raises(UserError, match=r"range \[-1, 1.2\] of joint elbow is outside its limits \[-1, 1\]"):

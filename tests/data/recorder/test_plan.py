@@ -25,7 +25,7 @@ def wall(position: NDArray[np.float64], at: float) -> Collision | None:
     return Collision(rows[0], "elbow touches the wall") if rows else None
 
 
-def test_each_intervention_moves_its_joint_alone() -> None:
+def test_each_intervention_moves_only_its_joint() -> None:
     plan = draw_plan(MODEL, 4, 3, LIMITS)
     assert plan.poses.shape == (4, 5, 2)
     for regime, poses in zip(plan.regimes[1:], plan.poses.swapaxes(0, 1)[1:], strict=True):
@@ -39,7 +39,7 @@ def test_a_longer_plan_begins_with_the_shorter_one() -> None:
     assert not np.isclose(short.poses, other.poses).any()
 
 
-def test_a_route_has_every_pose_once_block_by_block() -> None:
+def test_route_visits_every_pose_once_block_by_block() -> None:
     plan = draw_plan(MODEL, 2 * BLOCK + 3, 0, LIMITS)
     route = plan.route(range(2 * BLOCK + 3))
     anchors = [stops[0].anchor for stops in route]
@@ -53,7 +53,7 @@ def test_a_route_has_every_pose_once_block_by_block() -> None:
     assert [stops[0].anchor for stops in plan.route([7, 2])] == [2, 7]
 
 
-def test_the_order_saves_time() -> None:
+def test_pose_order_shortens_the_recording() -> None:
     plan = draw_plan(MODEL, 10, 0, LIMITS)
     moving, returning = travel_seconds(plan, plan.route(range(10)))
     assert len(plan.returning(range(10))) == 10 * 8
@@ -65,7 +65,7 @@ def test_the_order_saves_time() -> None:
     assert lines[-2] == "not checked, as the URDF gives them no collision shape: c, d"
 
 
-def test_a_plan_that_collides_names_the_pose() -> None:
+def test_colliding_plan_error_names_the_pose() -> None:
     plan = draw_plan(MODEL, 2, 0, LIMITS)
     stop = max((stop for stops in plan.route([0, 1]) for stop in stops), key=lambda stop: stop.pose[0])
     with pytest.raises(UserError, match=f"elbow touches the wall in pose {stop.regime} of anchor {stop.anchor}"):
@@ -89,7 +89,7 @@ def test_moves_are_checked_between_poses_and_between_anchors() -> None:
     assert {tuple(pose) for pose in plan.poses.reshape(-1, 2).round(9)} <= {tuple(pose) for pose in way.round(9)}
 
 
-def test_a_fault_on_the_way_names_the_pose_that_it_leads_to() -> None:
+def test_collision_on_the_way_names_the_target_pose() -> None:
     plan = draw_plan(MODEL, 1, 0, LIMITS)
     [stops] = plan.route([0])
     middle = (stops[2].pose + stops[3].pose) / 2
@@ -105,7 +105,7 @@ def test_a_fault_on_the_way_names_the_pose_that_it_leads_to() -> None:
     require_free_start(stops[0].pose, stops[0], check)
 
 
-def test_anchors_that_collide_are_drawn_again() -> None:
+def test_colliding_anchors_are_redrawn() -> None:
     free, redraw = draw_plan(MODEL, 9, 0, LIMITS), Redraw(MODEL, 0)
     highest = sorted(free.poses[..., 0].max(axis=1))[-3]
     found = free_route(free, range(9), partial(wall, at=highest + 1e-9), redraw=redraw, show=False)
@@ -119,6 +119,6 @@ def test_anchors_that_collide_are_drawn_again() -> None:
         free_route(draw_plan(MODEL, 1, 0, LIMITS), [0], partial(wall, at=-2), redraw=redraw, show=False)
 
 
-def test_durations_are_short_texts() -> None:
+def test_durations_are_formatted_briefly() -> None:
     assert [duration(seconds) for seconds in (9.6, 600, 9000)] == ["10 s", "10 min", "2.5 h"]
     assert duration(draw_plan(MODEL, 1, 0, LIMITS).travel(np.zeros((3, 2)))) == "0 s"

@@ -70,7 +70,7 @@ def request_for(make_options: MakeOptions, tmp_path: Path) -> Any:
     return make
 
 
-def test_joints_that_the_plan_leaves_out_stay(request_for: Any, tmp_path: Path) -> None:
+def test_joints_outside_the_plan_do_not_move(request_for: Any, tmp_path: Path) -> None:
     options = {"class": f"{tmp_path}/my_arm.py:MyArm", "frame": f"{tmp_path}/frame.png"}
     robot = open_robot("python", request_for(**options))
     robot.move_to(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
@@ -96,13 +96,15 @@ def test_joints_that_the_plan_leaves_out_stay(request_for: Any, tmp_path: Path) 
         ("{folder}/my_arm.py:MyArm", "missing 1 required positional argument: 'frame'"),
     ],
 )
-def test_wrong_classes_are_refused(request_for: Any, tmp_path: Path, named: str, line: str) -> None:
+def test_invalid_robot_classes_are_refused(request_for: Any, tmp_path: Path, named: str, line: str) -> None:
     with pytest.raises(UserError, match=line):
         open_robot("python", request_for(**{"class": named.format(folder=tmp_path)}))
 
 
 @pytest.mark.slow
-def test_it_records_what_its_camera_writes(make_options: MakeOptions, tmp_path: Path, request_for: Any) -> None:
+def test_custom_robot_records_the_images_of_a_folder_camera(
+    make_options: MakeOptions, tmp_path: Path, request_for: Any
+) -> None:
     options = make_options(
         kind="python",
         anchors=1,

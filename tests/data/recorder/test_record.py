@@ -32,7 +32,7 @@ pytestmark = pytest.mark.pybullet
 
 
 @pytest.mark.slow
-def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, tmp_path: Path) -> None:
+def test_simulated_recording_equals_the_rendered_scene(make_options: MakeOptions, tmp_path: Path) -> None:
     lines = record(make_options(), tmp_path / "D")
     headings = ["plan", "robot time", "order of poses", "simulated", lines[-1].partition(":")[0]]
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == headings
@@ -75,7 +75,7 @@ def regimes_of(out: Path) -> list[tuple[int, int]]:
 
 
 @pytest.mark.slow
-def test_a_killed_recording_goes_on(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_killed_recording_resumes(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     out, options = tmp_path / "D", make_options(kind="scripted", anchors=4)
 
     def die(goals: int) -> None:
@@ -135,7 +135,7 @@ def test_a_power_cut_loses_one_anchor(kind: ScriptedKind, make_options: MakeOpti
 
 
 @pytest.mark.slow
-def test_a_finished_recording_is_left_alone_and_can_grow(
+def test_finished_recording_is_unchanged_and_can_be_extended(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
 ) -> None:
     out = tmp_path / "D"
@@ -169,7 +169,9 @@ def test_an_interrupted_recording_can_end_early(kind: ScriptedKind, make_options
     assert validate(out, progress=False).frames == 10
 
 
-def test_another_recording_is_refused(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_folder_with_a_different_recording_is_refused(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
     out = tmp_path / "D"
     record(make_options(kind="scripted", anchors=1), out)
     before = tiny.tree(out)
@@ -185,7 +187,7 @@ def test_another_recording_is_refused(kind: ScriptedKind, make_options: MakeOpti
         record(make_options(kind="scripted"), tmp_path / "other")
 
 
-def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
+def test_recording_keeps_its_anchors_when_a_camera_is_unplugged(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
 ) -> None:
     def unplugged(image: Image, number: int) -> Image:
@@ -200,7 +202,7 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
 
 
-def test_exchanged_cameras_are_refused(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_swapped_cameras_are_refused_on_resume(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     out, options = tmp_path / "D", partial(make_options, kind="scripted")
     slope = np.tile(np.linspace(20, 120, 32).astype(np.uint8), (32, 1))
     places: list[Image | None] = [slope, slope.T, slope[:, ::-1]]
@@ -221,7 +223,7 @@ def test_exchanged_cameras_are_refused(kind: ScriptedKind, make_options: MakeOpt
     assert len(open_dataset(tmp_path / "alike").frames("train")) == 10
 
 
-def test_parameters_of_cameras_are_those_of_the_stored_images(
+def test_camera_parameters_match_the_stored_images(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
 ) -> None:
     out, view = tmp_path / "D", View(rotate=90, crop=(4, 0, 20, 32))
@@ -255,14 +257,14 @@ def test_a_blurred_anchor_is_recorded_again(
     assert [entry["faults"] for entry in files.read_json(tmp_path / "D" / LOG)["anchors"]] == [[], []]
 
 
-def test_only_the_plan(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_plan_option_only_prints_the_plan(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     lines = record(make_options(kind="scripted", only_plan=True), tmp_path / "D")
     assert lines[0].startswith("plan: 2 anchors of 5 poses")
     assert kind.robots == []
     assert not (tmp_path / "D").exists()
 
 
-def test_unknown_kinds_are_named(make_options: MakeOptions, tmp_path: Path) -> None:
+def test_unknown_robot_kinds_and_options_are_refused(make_options: MakeOptions, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="unknown robot 'simulatd': did you mean simulated"):
         record(make_options(kind="simulatd"), tmp_path / "D")
     options = make_options(robot_options={"camera-dela": "1"})

@@ -97,7 +97,7 @@ def wait_until(what: Any) -> None:
 
 
 @pytest.mark.slow
-def test_an_arm_behind_a_bridge(bridge: Bridge, make_options: MakeOptions) -> None:
+def test_rosbridge_arm_reports_states_and_executes_trajectories(bridge: Bridge, make_options: MakeOptions) -> None:
     robot = opened(make_options(), host="127.0.0.1", port=str(bridge.port))
     try:
         assert robot.positions() == pytest.approx(np.array([0.1, 0.0]))
@@ -145,7 +145,7 @@ def near(robot: Robot, goal: list[float]) -> bool:
 
 
 @pytest.mark.slow
-def test_a_joint_without_a_state_is_named(
+def test_joint_without_a_state_is_reported(
     bridge: Bridge, make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ropes.data.recorder.kinds.ros2.TIMEOUT", 0.5)
@@ -154,7 +154,7 @@ def test_a_joint_without_a_state_is_named(
         opened(make_options(), port=str(bridge.port))
 
 
-def test_wrong_options_are_refused(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_ros2_options_are_refused(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="port is '70000', which is no number of a port"):
         opened(make_options(), port="70000")
     monkeypatch.setitem(sys.modules, "roslibpy", None)
@@ -163,7 +163,7 @@ def test_wrong_options_are_refused(make_options: MakeOptions, monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_nobody_who_answers_is_named(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_rosbridge_is_reported(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ropes.data.recorder.kinds.ros2.TIMEOUT", 0.5)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -18,7 +18,7 @@ from tests.data.recorder.doubles import ScriptedKind, ScriptedRobot, record
 pytestmark = pytest.mark.pybullet
 
 
-def test_an_arm_that_cannot_be_stopped_is_told(
+def test_failed_stop_raises_an_emergency_warning(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*given: object) -> None:
@@ -30,7 +30,7 @@ def test_an_arm_that_cannot_be_stopped_is_told(
         record(make_options(kind="scripted"), tmp_path / "D")
 
 
-def test_an_impatient_ctrl_c_does_not_prevent_the_stop(
+def test_second_ctrl_c_does_not_prevent_the_stop(
     kind: ScriptedKind,
     make_options: MakeOptions,
     tmp_path: Path,
@@ -56,7 +56,9 @@ def test_an_impatient_ctrl_c_does_not_prevent_the_stop(
     assert capsys.readouterr().err == "the arm is stopped\n"
 
 
-def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_robot_without_encoders_requires_state_none(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
     kind.robot = {"encoders": False}
     with pytest.raises(UserError, match="the robot has no encoders; give --state none"):
         record(make_options(kind="scripted"), tmp_path / "D")
@@ -72,7 +74,7 @@ def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options:
     assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
 
 
-def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
+def test_joint_away_from_its_simulated_position_is_reported(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agreed: list[int] = []
@@ -87,7 +89,7 @@ def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
     ]
 
 
-def test_the_way_back_to_the_first_pose_is_free(
+def test_return_path_to_the_first_pose_is_collision_free(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An anchor that is recorded again begins where it ended, and no plan has the direct move."""
@@ -109,7 +111,9 @@ def test_the_way_back_to_the_first_pose_is_free(
     assert np.array_equal(goals[8:13], goals[:5])
 
 
-def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_arm_does_not_move_before_the_plan_is_checked(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
     limits = replace(make_options().limits, workspace=Workspace((-0.2, -0.3, -0.1), (0.2, 0.3, 1.2), 0.0))
     with pytest.raises(UserError, match=r"the plan is not free: middle leaves the workspace by .* of anchor \d+"):
         record(make_options(kind="scripted", anchors=30, limits=limits), tmp_path / "D")
@@ -118,7 +122,7 @@ def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options:
     assert not (tmp_path / "D").exists()
 
 
-def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+def test_arm_does_not_move_without_confirmation(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     def no() -> None:
         raise UserError("nothing was moved")
 
@@ -128,7 +132,7 @@ def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeO
     assert [camera.closed for camera in kind.cameras] == [True]
 
 
-def test_what_does_not_answer_is_told_before_the_plan_is_simulated(
+def test_unresponsive_devices_are_reported_before_planning(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def simulated(*given: object) -> None:

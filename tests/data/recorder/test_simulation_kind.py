@@ -43,7 +43,7 @@ def test_the_arm_keeps_its_speed_and_arrives(robot: SimulatedRobot) -> None:
     assert np.abs(trace[5]) == pytest.approx(np.zeros(2), abs=0.03)
 
 
-def test_a_camera_shows_the_past(robot: SimulatedRobot, make_options: MakeOptions) -> None:
+def test_simulated_camera_has_latency(robot: SimulatedRobot, make_options: MakeOptions) -> None:
     setting = make_options().setting
     [(name, camera)] = robot.cameras().items()
     assert name == "side"

@@ -23,7 +23,7 @@ def poser(robot: ScriptedRobot, camera: DrawnCamera, **settling: Any) -> Poser:
 
 @pytest.mark.parametrize("encoders", [True, False])
 @pytest.mark.parametrize("delay", [0.0, 0.25])
-def test_the_frame_shows_the_goal(encoders: bool, delay: float) -> None:
+def test_frame_shows_the_goal_pose(encoders: bool, delay: float) -> None:
     robot = ScriptedRobot(encoders=encoders)
     camera = DrawnCamera(robot, delay)
     taken = poser(robot, camera).take(GOAL)
@@ -33,13 +33,13 @@ def test_the_frame_shows_the_goal(encoders: bool, delay: float) -> None:
     assert 0.9 < taken.seconds < (2.0 if encoders else 3.5)
 
 
-def test_a_camera_later_than_it_is_waited_for_shows_motion_and_is_waited_for() -> None:
+def test_camera_with_longer_latency_than_expected_is_waited_for() -> None:
     robot = ScriptedRobot()
     taken = poser(robot, DrawnCamera(robot, 0.5), settle=0.1).take(GOAL)
     assert np.abs(taken.frames["cam"].astype(int) - np.maximum(tiny.draw(GOAL, 32)[0], 20)).max() <= 8
 
 
-def test_somebody_who_moves_in_the_picture_is_noticed() -> None:
+def test_passing_person_makes_the_pose_not_still() -> None:
     robot = ScriptedRobot()
 
     def passing(image: Image, number: int) -> Image:
@@ -51,7 +51,7 @@ def test_somebody_who_moves_in_the_picture_is_noticed() -> None:
     assert not poser(robot, DrawnCamera(robot, change=passing)).take(GOAL).still
 
 
-def test_noise_is_no_motion() -> None:
+def test_noise_does_not_count_as_motion() -> None:
     robot, rng = ScriptedRobot(), np.random.default_rng(0)
 
     def noisy(image: Image, number: int) -> Image:
@@ -62,7 +62,7 @@ def test_noise_is_no_motion() -> None:
     assert poser(robot, camera).take(GOAL).still
 
 
-def test_somebody_who_passes_while_noise_is_measured_does_not_count_for_long() -> None:
+def test_motion_during_noise_measurement_is_forgotten() -> None:
     noise = Noise([60.0] * 15, 2.0)
     assert noise.moved == pytest.approx(121.5)
     for _ in range(6):
@@ -70,13 +70,13 @@ def test_somebody_who_passes_while_noise_is_measured_does_not_count_for_long() -
     assert noise.moved == pytest.approx(7.5)
 
 
-def test_an_arm_that_does_not_arrive_is_named() -> None:
+def test_arm_that_does_not_arrive_is_reported() -> None:
     robot = ScriptedRobot(stuck=0.5)
     with pytest.raises(UserError, match=r"does not arrive: joint elbow is at 0.500, not at 0.700; free the arm"):
         poser(robot, DrawnCamera(robot)).take(GOAL)
 
 
-def test_an_arm_outside_its_range_is_named() -> None:
+def test_arm_outside_its_range_is_reported() -> None:
     robot = ScriptedRobot()
     with pytest.raises(UserError, match=r"joint elbow is at 1.\d+, outside \[-1.5, 1.5\]"):
         poser(robot, DrawnCamera(robot)).take(np.array([2.0, 0.0]))
@@ -87,7 +87,7 @@ def breaking() -> None:
 
 
 @pytest.mark.parametrize("method", ["positions", "move_to"])
-def test_a_robot_that_does_not_answer_is_named(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unresponsive_robot_is_reported(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     robot = ScriptedRobot()
     ready = poser(robot, DrawnCamera(robot))
     monkeypatch.setattr(robot, method, lambda *given: breaking())
@@ -96,7 +96,7 @@ def test_a_robot_that_does_not_answer_is_named(method: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("values", [[0.0], [0.0, np.nan], [[0.0, 0.0]]])
-def test_positions_that_are_none_are_refused(values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_positions_are_refused(values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     robot = ScriptedRobot()
     monkeypatch.setattr(robot, "positions", lambda: np.array(values))
     with pytest.raises(UserError, match="not 2 finite angles in radians"):
@@ -112,6 +112,6 @@ def test_positions_that_are_none_are_refused(values: list[float], monkeypatch: p
         (lambda image, number: None, "gives no image of uint8"),
     ],
 )
-def test_frames_of_another_kind_are_refused(change: Callable[[Image, int], Image], line: str) -> None:
+def test_frames_of_another_shape_or_type_are_refused(change: Callable[[Image, int], Image], line: str) -> None:
     with pytest.raises(UserError, match=line):
         take("cam", DrawnCamera(ScriptedRobot(), change=change), (32, 32))

@@ -12,13 +12,13 @@ from tests import tiny
 SPEED = np.array([1.0, 0.5])
 
 
-def test_the_slowest_joint_decides() -> None:
+def test_slowest_joint_sets_the_travel_time() -> None:
     start, goals = np.zeros(2), np.array([[1.0, 0.2], [0.2, -1.0], [0.0, 0.0]])
     assert travel_time(start, goals, SPEED).tolist() == pytest.approx([1 + RAMP, 2 + RAMP, 0])
 
 
 @pytest.mark.parametrize("distance", [0.01, 0.1, 0.2, 0.5, 3.0])
-def test_a_move_starts_and_ends_at_rest_and_is_never_too_fast(distance: float) -> None:
+def test_move_starts_and_ends_at_rest_within_the_speed_limit(distance: float) -> None:
     total = float(travel_time(np.zeros(1), np.array([distance]), np.ones(1)))
     times = np.linspace(0, total, 301)
     places = distance * np.array([progress_at(t, total) for t in times])
@@ -30,7 +30,7 @@ def test_a_move_starts_and_ends_at_rest_and_is_never_too_fast(distance: float) -
     assert (progress_at(-1, total), progress_at(total + 1, total)) == (0, 1)
 
 
-def test_positions_on_the_way_are_near_one_another() -> None:
+def test_positions_along_a_move_are_close_together() -> None:
     path = np.array([[0.0, 0.0], [0.3, -0.11], [0.3, -0.11], [-0.5, 0.0]])
     positions, numbers = samples(path, step=0.05)
     assert np.abs(np.diff(positions, axis=0)).max() <= 0.05 + 1e-12
@@ -38,7 +38,7 @@ def test_positions_on_the_way_are_near_one_another() -> None:
         assert np.allclose(positions[np.flatnonzero(numbers == number)[-1]], pose)
 
 
-def test_the_order_is_nearly_the_shortest() -> None:
+def test_pose_order_is_nearly_the_shortest() -> None:
     model, rng = tiny.model(), np.random.default_rng(0)
     ratios, lengths = [], []
     for poses in model.sample(rng, 30):
@@ -58,14 +58,14 @@ def test_the_order_is_nearly_the_shortest() -> None:
     assert found < 0.8 * drawn
 
 
-def test_the_order_begins_near_the_arm() -> None:
+def test_pose_order_begins_near_the_arm() -> None:
     poses = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     assert shortest_order(poses, np.array([3.1, 0.0]), np.ones(2)) == [3, 2, 1, 0]
     assert shortest_order(poses, np.array([-1.0, 0.0]), np.ones(2)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("total", [0.1, 0.4, 0.45, 3.0])
-def test_a_spline_through_the_knots_is_the_move(total: float) -> None:
+def test_spline_through_the_knots_equals_the_move(total: float) -> None:
     times, shares, rates = np.array([(0.0, 0.0, 0.0), *knots(total)]).T
     spline, seconds = CubicHermiteSpline(times, shares, rates), np.linspace(0, total, 200)
     assert spline(seconds) == pytest.approx([progress_at(each, total) for each in seconds], abs=1e-9)

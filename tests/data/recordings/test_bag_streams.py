@@ -20,7 +20,7 @@ MATRIX = np.array([[30.0, 0.0, 11.5], [0.0, 28.0, 9.5], [0.0, 0.0, 1.0]])
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.5])
-def test_policies_follow_the_clock_of_the_headers(rate: float, import_one: ImportOne, tmp_path: Path) -> None:
+def test_policies_use_the_clock_of_the_headers(rate: float, import_one: ImportOne, tmp_path: Path) -> None:
     # The simulation's clock begins at 5 s, and goes at another rate than the clock of the bag.
     messages = [
         each if each.topic == "/policy" else each._replace(stamp=5.0 + rate * (each.time - 100.0))
@@ -31,9 +31,7 @@ def test_policies_follow_the_clock_of_the_headers(rate: float, import_one: Impor
     assert imported.plan.poses.policies == NAMES * 2
 
 
-def test_joint_positions_without_time_stamps_follow_the_clock_of_the_headers(
-    import_one: ImportOne, tmp_path: Path
-) -> None:
+def test_joint_positions_without_time_stamps_use_the_header_clock(import_one: ImportOne, tmp_path: Path) -> None:
     messages = []
     for each in protocol():
         stamp = 5.0 + each.time - 100.0 if each.topic == "/front/image_raw" else 0.0
@@ -42,7 +40,7 @@ def test_joint_positions_without_time_stamps_follow_the_clock_of_the_headers(
     assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
 
 
-def test_a_camera_with_a_clock_of_its_own_is_named(import_one: ImportOne, tmp_path: Path) -> None:
+def test_camera_with_a_different_clock_is_reported(import_one: ImportOne, tmp_path: Path) -> None:
     pixels = np.full((20, 24), 90, np.uint8)
     shown = [
         bag_files.image(name, k / 10, pixels, "mono8")._replace(stamp=100 + k / 10 + clock)
@@ -56,7 +54,7 @@ def test_a_camera_with_a_clock_of_its_own_is_named(import_one: ImportOne, tmp_pa
         import_one(path)
 
 
-def test_texts_that_repeat_name_a_policy_once(import_one: ImportOne, tmp_path: Path) -> None:
+def test_repeated_policy_messages_count_once(import_one: ImportOne, tmp_path: Path) -> None:
     messages = []
     for each in protocol():
         if each.topic == "/policy":
@@ -109,16 +107,14 @@ def test_a_calibration_becomes_intrinsics_of_the_stored_images(
     ],
     ids=["none", "changes", "binned", "another camera", "absent"],
 )
-def test_calibrations_that_do_not_hold_are_left_out(
-    infos: list[Message], import_one: ImportOne, tmp_path: Path
-) -> None:
+def test_invalid_calibrations_are_omitted(infos: list[Message], import_one: ImportOne, tmp_path: Path) -> None:
     dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", with_calibration(*infos))).dataset
     assert dataset.provenance is not None
     assert "intrinsics" not in dataset.provenance["cameras"][0]
     assert "calibrations" not in dataset.provenance["source"]
 
 
-def test_a_calibration_of_another_size_is_kept_beside_the_data_alone(import_one: ImportOne, tmp_path: Path) -> None:
+def test_calibration_of_another_image_size_is_kept_only_as_provenance(import_one: ImportOne, tmp_path: Path) -> None:
     info = bag_files.camera_info("front", 99.0, (40, 48), MATRIX)
     dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", with_calibration(info))).dataset
     assert dataset.provenance is not None
@@ -129,7 +125,7 @@ def test_a_calibration_of_another_size_is_kept_beside_the_data_alone(import_one:
 @pytest.mark.parametrize("rotate", [0, 90, 180, 270])
 @pytest.mark.parametrize("crop", [None, (3, 2, 12, 14)])
 @pytest.mark.parametrize("size", [None, 7])
-def test_a_point_is_where_the_stored_image_shows_it(
+def test_intrinsics_project_a_point_to_its_stored_pixel(
     rotate: int, crop: tuple[int, int, int, int] | None, size: int | None
 ) -> None:
     view = View(rotate=rotate, crop=crop, size=size)

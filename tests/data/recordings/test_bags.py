@@ -64,14 +64,16 @@ def test_bags_of_other_programs_become_data_sets(source: str, import_one: Import
 
 
 @pytest.mark.slow
-def test_the_formats_hold_the_same(import_one: ImportOne) -> None:
+def test_mcap_and_sqlite_bags_give_the_same_data_set(import_one: ImportOne) -> None:
     first, second = (import_one(path, path.name, dwell=0.06).dataset for path in (MCAP, SQLITE))
     assert first.checksum == second.checksum
 
 
 @pytest.mark.parametrize("kind", ["ros1", "sqlite", "mcap"])
 @pytest.mark.parametrize("encoding", ["rgb8", "bgr8", "mono8"])
-def test_raw_images_of_each_encoding(kind: Kind, encoding: str, import_one: ImportOne, tmp_path: Path) -> None:
+def test_raw_images_of_each_encoding_are_decoded(
+    kind: Kind, encoding: str, import_one: ImportOne, tmp_path: Path
+) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (18, 21, 3), dtype=np.uint8)
     sent = {"rgb8": pixels, "bgr8": pixels[:, :, ::-1], "mono8": pixels[:, :, 0]}[encoding]
     padded = np.pad(sent.reshape(18, -1), [(0, 0), (0, 5)])  # rows may be longer than the image
@@ -87,7 +89,7 @@ def test_raw_images_of_each_encoding(kind: Kind, encoding: str, import_one: Impo
 
 
 @pytest.mark.parametrize("kind", ["ros1", "mcap"])
-def test_poses_are_the_middles_of_dwells(kind: Kind, import_one: ImportOne, tmp_path: Path) -> None:
+def test_poses_are_taken_in_the_middle_of_dwells(kind: Kind, import_one: ImportOne, tmp_path: Path) -> None:
     path = bag_files.write(tmp_path / ("a.bag" if kind == "ros1" else "bag"), kind, protocol())
     imported = import_one(path)
     dataset = imported.dataset
@@ -99,7 +101,7 @@ def test_poses_are_the_middles_of_dwells(kind: Kind, import_one: ImportOne, tmp_
     assert dataset.provenance["clips"][0] == [0, 0.3, 0.9, "elbow/1"]
 
 
-def test_streams_are_joined_by_time_stamps_and_the_others_are_counted(import_one: ImportOne, tmp_path: Path) -> None:
+def test_streams_are_joined_by_time_stamp_and_unmatched_frames_counted(import_one: ImportOne, tmp_path: Path) -> None:
     messages = protocol()
     late = [
         bag_files.image("top", each.time + 0.015, np.full((16, 16), k, np.uint8), "mono8")
@@ -148,7 +150,7 @@ def test_streams_are_joined_by_time_stamps_and_the_others_are_counted(import_one
     ],
     ids=["policy", "joint", "texts", "states", "no topic", "two topics", "no camera", "bayer", "back", "rates"],
 )
-def test_wrong_bags_and_options(
+def test_invalid_bags_and_options_are_refused(
     change: list[Message], options: dict[str, Any], line: str, import_one: ImportOne, tmp_path: Path
 ) -> None:
     messages = sorted([*protocol(), *change], key=lambda each: each.time)
@@ -159,7 +161,7 @@ def test_wrong_bags_and_options(
     assert not (tmp_path / "data").exists()
 
 
-def test_bags_that_break_off(import_one: ImportOne, tmp_path: Path) -> None:
+def test_truncated_bags_are_refused(import_one: ImportOne, tmp_path: Path) -> None:
     kinds: dict[str, Kind] = {"a.bag": "ros1", "b": "mcap", "c": "sqlite"}
     for name, kind in kinds.items():
         path = bag_files.write(tmp_path / name, kind, protocol())
@@ -178,7 +180,7 @@ def test_bags_that_break_off(import_one: ImportOne, tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_damaged_images_and_other_bags(import_one: ImportOne, tmp_path: Path) -> None:
+def test_damaged_images_and_unsupported_bags_are_refused(import_one: ImportOne, tmp_path: Path) -> None:
     cut = [
         each
         if each.kind != "sensor_msgs/msg/Image"
@@ -207,7 +209,7 @@ def test_damaged_images_and_other_bags(import_one: ImportOne, tmp_path: Path) ->
     assert "6 poses in 2 anchors" in str(import_one(folder))
 
 
-def test_a_table_names_the_policies_by_time(import_one: ImportOne, tmp_path: Path) -> None:
+def test_table_assigns_policies_by_time(import_one: ImportOne, tmp_path: Path) -> None:
     silent = [each for each in protocol() if each.topic != "/policy"]
     path, table = bag_files.write(tmp_path / "bag", "mcap", silent), tmp_path / "policies.csv"
     rows = [f"{0.9 * k - 0.2},{name}" for k, name in enumerate(NAMES * 2)]
@@ -215,7 +217,7 @@ def test_a_table_names_the_policies_by_time(import_one: ImportOne, tmp_path: Pat
     assert "6 poses in 2 anchors" in str(import_one(path, policies=table))
 
 
-def test_a_table_maps_the_texts_of_a_topic(import_one: ImportOne, tmp_path: Path) -> None:
+def test_table_maps_topic_texts_to_policies(import_one: ImportOne, tmp_path: Path) -> None:
     spoken = {"observational": "home", "elbow/1": "far", "elbow/2": "near"}
     messages = [
         bag_files.policy(each.time, spoken[each.fields["data"]]) if each.topic == "/policy" else each
@@ -256,5 +258,5 @@ def test_positions_in_degrees_are_refused_or_converted(import_one: ImportOne, tm
         ("/image_raw", "image_raw"),
     ],
 )
-def test_names_of_cameras(topic: str, name: str) -> None:
+def test_camera_name_is_derived_from_the_topic(topic: str, name: str) -> None:
     assert camera_name(topic) == name

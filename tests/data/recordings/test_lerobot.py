@@ -31,7 +31,7 @@ def copied(tmp_path: Path) -> Callable[[Path], Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [V3, V2], ids=lambda path: path.name)
-def test_a_data_set_of_lerobot_becomes_ours(source: Path, import_one: ImportOne) -> None:
+def test_lerobot_data_set_is_imported(source: Path, import_one: ImportOne) -> None:
     imported = import_one(source)
     dataset = imported.dataset
     assert str(imported).startswith("lerobot: 156 poses in 12 anchors; cameras left 320x240, right 320x240")
@@ -57,7 +57,7 @@ def _tasks(source: Path) -> dict[int, str]:
 
 
 @pytest.mark.slow
-def test_images_are_those_of_the_video_and_of_the_time_stamp(import_one: ImportOne) -> None:
+def test_imported_images_match_the_video_at_their_time_stamps(import_one: ImportOne) -> None:
     of_v3, of_v2 = import_one(V3, "3").dataset, import_one(V2, "2").dataset
     with av.open(str(V3 / "videos/observation.images.right/chunk-000/file-000.mp4")) as container:
         decoded = {frame.pts: frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)}
@@ -70,7 +70,7 @@ def test_images_are_those_of_the_video_and_of_the_time_stamp(import_one: ImportO
 
 
 @pytest.mark.slow
-def test_one_camera_in_grey_turned_cropped_and_resized(import_one: ImportOne) -> None:
+def test_one_grey_camera_is_rotated_cropped_and_resized(import_one: ImportOne) -> None:
     dataset = import_one(
         V3,
         streams=Options(cameras=("right",)),
@@ -97,7 +97,7 @@ def test_one_camera_in_grey_turned_cropped_and_resized(import_one: ImportOne) ->
 
 
 @pytest.mark.slow
-def test_a_table_says_which_task_is_which_policy(copied: Callable[[Path], Path], import_one: ImportOne) -> None:
+def test_table_maps_tasks_to_policies(copied: Callable[[Path], Path], import_one: ImportOne) -> None:
     source = copied(V2)
     lines = source / "meta" / "tasks.jsonl"
     lines.write_text(lines.read_text().replace("panda_joint1/", "turn the base "))
@@ -118,7 +118,7 @@ def test_a_table_says_which_task_is_which_policy(copied: Callable[[Path], Path],
 
 
 @pytest.mark.slow
-def test_images_that_the_data_files_hold_and_a_column_of_policies(
+def test_images_in_parquet_files_and_a_policy_column_are_imported(
     import_one: ImportOne, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = import_one(V3, "stored").dataset
@@ -163,7 +163,7 @@ def test_images_that_the_data_files_hold_and_a_column_of_policies(
         "no begin",
     ],
 )
-def test_damaged_data_sets_are_refused_in_a_line(
+def test_damaged_data_sets_are_refused_in_one_line(
     change: Callable[[Path], None], line: str, copied: Callable[[Path], Path], import_one: ImportOne, tmp_path: Path
 ) -> None:
     source = copied(V3)
@@ -184,7 +184,7 @@ def test_damaged_data_sets_are_refused_in_a_line(
     ],
     ids=["no chunk", "null chunk", "data", "video"],
 )
-def test_wrong_paths_are_refused_in_a_line(
+def test_invalid_paths_are_refused_in_one_line(
     change: dict[str, object], line: str, copied: Callable[[Path], Path], import_one: ImportOne, tmp_path: Path
 ) -> None:
     source = copied(V2)
@@ -195,7 +195,7 @@ def test_wrong_paths_are_refused_in_a_line(
 
 
 @pytest.mark.parametrize("mode", ["I;16", "RGBA", "CMYK"])
-def test_images_of_other_modes_are_refused(mode: str, tiny: Tiny, import_one: ImportOne) -> None:
+def test_unsupported_image_modes_are_refused(mode: str, tiny: Tiny, import_one: ImportOne) -> None:
     stream = io.BytesIO()
     Image.new(mode, (16, 16)).save(stream, "TIFF")
     image = {"bytes": stream.getvalue(), "path": None}
@@ -250,7 +250,7 @@ def _drop_row(path: Path, row: int) -> None:
         (["episode", "0"], "has no column 'policy'; it has episode"),
     ],
 )
-def test_wrong_tables_of_policies(rows: list[str], line: str, import_one: ImportOne, tmp_path: Path) -> None:
+def test_invalid_policy_tables_are_refused(rows: list[str], line: str, import_one: ImportOne, tmp_path: Path) -> None:
     table = tmp_path / "policies.csv"
     table.write_text("\n".join(rows) + "\n")
     with pytest.raises(UserError, match=line):
@@ -258,7 +258,7 @@ def test_wrong_tables_of_policies(rows: list[str], line: str, import_one: Import
     assert not (tmp_path / "data").exists()
 
 
-def test_an_unknown_camera(import_one: ImportOne) -> None:
+def test_unknown_camera_is_refused(import_one: ImportOne) -> None:
     with pytest.raises(UserError, match="has no camera 'top'; it has left, right"):
         import_one(V3, streams=Options(cameras=("top",)))
     with pytest.raises(UserError, match="--crop: no camera 'top'; the recording has left, right"):
@@ -268,7 +268,7 @@ def test_an_unknown_camera(import_one: ImportOne) -> None:
 
 
 @pytest.mark.slow
-def test_episodes_of_one_policy_become_episodes_without_anchors(import_one: ImportOne, tmp_path: Path) -> None:
+def test_episodes_of_one_policy_are_imported_without_anchors(import_one: ImportOne, tmp_path: Path) -> None:
     table = tmp_path / "policies.csv"
     rows = [f"{k},{('observational', 'panda_joint1/1', 'panda_joint1/2')[k % 3]}" for k in range(12)]
     table.write_text("\n".join(["episode,policy", *rows]) + "\n")

@@ -36,7 +36,7 @@ def write_film(folder: Path, rows: Rows, header: Sequence[str] = ("time", "polic
     return path
 
 
-def test_samples_say_nothing_in_a_gap_and_after_the_last_one(import_one: ImportOne, tmp_path: Path) -> None:
+def test_samples_are_undefined_in_gaps_and_after_the_last_one(import_one: ImportOne, tmp_path: Path) -> None:
     # Rests of 1 s begin at .5 s, 2 s, 3.5 s, ...; the log lacks the second one's end and the move after it.
     kept = [row for row in dense_log(3) if not 2.45 < row[0] < 3.6 and row[0] < 12]
     imported = import_one(write_film(tmp_path, kept))
@@ -48,7 +48,7 @@ def test_samples_say_nothing_in_a_gap_and_after_the_last_one(import_one: ImportO
     assert imported.plan.dropped["no joint position within 0.02 s"] == 22 + round((13.5 - 12) * RATE)
 
 
-def test_joint_positions_may_come_more_slowly_than_frames(import_one: ImportOne, tmp_path: Path) -> None:
+def test_joint_positions_may_have_a_lower_rate_than_frames(import_one: ImportOne, tmp_path: Path) -> None:
     fast, rows = 6 * RATE, dense_log(3)[::3]  # frames at 120 Hz, of which few have a joint position, at 6.7 Hz
     frames = [picture(angle) for angle in positions(3).repeat(6)]
     path = write_video(tmp_path / "front.mp4", frames, rate=fast)
@@ -58,7 +58,7 @@ def test_joint_positions_may_come_more_slowly_than_frames(import_one: ImportOne,
     assert np.allclose(imported.dataset.states("train")[:, 0], angles(3))
 
 
-def test_policies_of_samples_end_where_the_samples_do() -> None:
+def test_sampled_policies_end_with_their_samples() -> None:
     times = np.array([0.0, 0.1, 0.2, 0.3, 2.0, 2.1, 2.2])
     columns = {"time": times.tolist(), "policy": ["observational"] * 2 + ["elbow/1"] * 5}
     with_gap = pa.table(columns)
@@ -77,16 +77,14 @@ def _table(content: pa.Table, path: Path) -> Table:
     return Table(path, columns, range(content.num_rows))
 
 
-def test_a_clock_that_is_set_back_under_one_policy_is_noticed(import_one: ImportOne, tmp_path: Path) -> None:
+def test_clock_set_back_within_one_policy_is_detected(import_one: ImportOne, tmp_path: Path) -> None:
     rows = [(time - (2.5 if time > 5.2 else 0), name) for time, name, _ in dense_log(3)]
     path = write_film(tmp_path, rows, ("time", "policy"))
     with pytest.raises(UserError, match=r"front\.csv: time stamps of the policies run back, from 5\.200 s to 2\.750 s"):
         import_one(path, frames="stretch")
 
 
-def test_a_policy_is_named_before_the_move_and_the_rest_before_keeps_its_own(
-    import_one: ImportOne, tmp_path: Path
-) -> None:
+def test_policy_announced_before_the_move_keeps_the_earlier_rest_pose(import_one: ImportOne, tmp_path: Path) -> None:
     names = [name for _, name, _ in dense_log(3)]
     early = round(0.4 * RATE)  # each policy is named 0.4 s before its move, while the arm rests under the one before
     rows = [(time, names[min(k + early, len(names) - 1)], angle) for k, (time, _, angle) in enumerate(dense_log(3))]
@@ -99,7 +97,7 @@ def test_a_policy_is_named_before_the_move_and_the_rest_before_keeps_its_own(
     assert [clip[3] for clip in imported.plan.clips] == list((NAMES * 3)[1:])
 
 
-def test_a_policy_that_is_named_when_the_arm_has_arrived_is_refused(import_one: ImportOne, tmp_path: Path) -> None:
+def test_policy_announced_after_arrival_is_refused(import_one: ImportOne, tmp_path: Path) -> None:
     names = [name for _, name, _ in dense_log(3)]
     late = round(0.6 * RATE)  # 0.1 s after the arm comes to rest
     rows = [(time, names[max(k - late, 0)], angle) for k, (time, _, angle) in enumerate(dense_log(3))]
@@ -110,7 +108,7 @@ def test_a_policy_that_is_named_when_the_arm_has_arrived_is_refused(import_one: 
         import_one(write_film(tmp_path, rows))
 
 
-def test_the_policies_beside_the_videos_are_not_their_log(import_one: ImportOne, tmp_path: Path) -> None:
+def test_policy_table_beside_videos_is_not_read_as_their_log(import_one: ImportOne, tmp_path: Path) -> None:
     folder = tmp_path / "videos"
     folder.mkdir()
     write_film(folder, []).with_suffix(".csv").unlink()
@@ -131,7 +129,7 @@ def frames_of(folder: Path, names: Sequence[str], header: Sequence[str], rows: R
 
 
 @pytest.mark.parametrize("form", ["{:d}", "{:03d}", "{:.1f}", "{:d}.png"])
-def test_forms_of_a_frames_number(form: str, import_one: ImportOne, tmp_path: Path) -> None:
+def test_frame_number_formats_are_recognised(form: str, import_one: ImportOne, tmp_path: Path) -> None:
     rows = [(form.format(k), NAMES[k]) for k in range(3)]
     folder = frames_of(tmp_path / "frames", ["0.png", "1.png", "2.png"], ("frame", "policy"), rows)
     (folder / "left" / "._1.png").write_bytes(b"written by another system")
@@ -139,7 +137,7 @@ def test_forms_of_a_frames_number(form: str, import_one: ImportOne, tmp_path: Pa
     assert np.array_equal(images, [picture(angle) for angle in angles(1)])
 
 
-def test_the_index_of_a_table_and_the_column_of_policies_are_no_joints(import_one: ImportOne, tmp_path: Path) -> None:
+def test_index_and_policy_columns_are_not_joints(import_one: ImportOne, tmp_path: Path) -> None:
     header = ("", "frame", "Unnamed: 0", "command", "elbow")
     table = write_csv(tmp_path / "p.csv", ("task", "policy"), list(enumerate(NAMES)))
     folder = frames_of(tmp_path / "frames", [], header, [(k, k, k, k, 0.5 * k) for k in range(3)])
@@ -147,7 +145,7 @@ def test_the_index_of_a_table_and_the_column_of_policies_are_no_joints(import_on
     assert dataset.state_names == ("elbow",)
 
 
-def test_the_columns_of_the_joints_are_chosen(import_one: ImportOne, tmp_path: Path) -> None:
+def test_joint_columns_can_be_chosen(import_one: ImportOne, tmp_path: Path) -> None:
     header = ("frame", "policy", "temperature", "elbow")
     folder = frames_of(tmp_path / "frames", [], header, [(k, NAMES[k], 40 + k, 0.5 * k) for k in range(3)])
     with pytest.raises(UserError, match=r"joint temperature reaches 42\.0, which is no angle in radians"):
@@ -159,7 +157,7 @@ def test_the_columns_of_the_joints_are_chosen(import_one: ImportOne, tmp_path: P
         import_one(folder, "other", streams=Options(joint_columns=("elbw",)))
 
 
-def test_tables_name_the_episodes_of_a_log_by_its_numbers(import_one: ImportOne, tmp_path: Path) -> None:
+def test_policy_tables_refer_to_the_episode_numbers_of_the_log(import_one: ImportOne, tmp_path: Path) -> None:
     rows = [(1.7e9 + k, k, 1) for k in range(3)]
     folder = frames_of(tmp_path / "frames", [], ("time", "frame", "episode"), rows)
     table = write_csv(tmp_path / "p.csv", ("episode", "time", "policy"), [(1, k, NAMES[k]) for k in range(3)])
@@ -175,7 +173,7 @@ def test_tables_name_the_episodes_of_a_log_by_its_numbers(import_one: ImportOne,
         import_one(folder, "other", policies=table)
 
 
-def test_an_image_in_two_rows_has_one_policy(import_one: ImportOne, tmp_path: Path) -> None:
+def test_image_in_two_rows_must_have_one_policy(import_one: ImportOne, tmp_path: Path) -> None:
     rows = [(k % 3, NAMES[k % 3]) for k in range(6)]
     folder = frames_of(tmp_path / "frames", [], ("frame", "policy"), rows)
     dataset = import_one(folder).dataset
@@ -187,7 +185,9 @@ def test_an_image_in_two_rows_has_one_policy(import_one: ImportOne, tmp_path: Pa
 
 
 @pytest.mark.parametrize("column", ["time", "elbow"])
-def test_dates_and_lists_in_a_parquet_log(column: str, import_one: ImportOne, tmp_path: Path) -> None:
+def test_parquet_dates_are_refused_as_times_and_list_columns_ignored(
+    column: str, import_one: ImportOne, tmp_path: Path
+) -> None:
     folder = frames_of(tmp_path / "frames", [], ("frame", "policy"), [(0, "observational")])
     (folder / "log.csv").unlink()
     cells = {"time": [datetime.datetime(2026, 1, 1, 0, 0, k) for k in range(3)], "elbow": [[0.1, 0.2]] * 3}
@@ -199,7 +199,7 @@ def test_dates_and_lists_in_a_parquet_log(column: str, import_one: ImportOne, tm
         assert import_one(folder).dataset.state_names is None  # a column of lists is no joint
 
 
-def test_rows_are_counted_with_the_empty_ones(tmp_path: Path) -> None:
+def test_row_numbers_count_empty_rows(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("frame,policy\n\n\n0,observational\n1,elbow/1,\n")
     with pytest.raises(UserError, match=r"log\.csv, row 5 has 3 columns, and the header 2"):

@@ -28,7 +28,7 @@ def filmed(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_finished_import_does_not_look_again(
+def test_finished_import_does_not_scan_the_images_again(
     filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = import_one(filmed, crop_to_motion=True)
@@ -43,9 +43,7 @@ def test_a_finished_import_does_not_look_again(
     assert tiny.tree(again.dataset.path) == content
 
 
-def test_an_import_digests_its_frames_once(
-    filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_import_hashes_its_frames_once(filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch) -> None:
     digest, calls = survey.digest, list[Recording]()
 
     def counted(recording: Recording, frames: Mapping[str, Sequence[FrameId]], views: Mapping[str, View]) -> str:
@@ -58,7 +56,7 @@ def test_an_import_digests_its_frames_once(
     assert len(calls) == 1
 
 
-def test_a_refused_import_leaves_a_finished_data_set_as_it_was(
+def test_refused_import_leaves_the_finished_data_set_unchanged(
     filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = import_one(filmed, crop_to_motion=True).dataset
@@ -72,7 +70,7 @@ def test_a_refused_import_leaves_a_finished_data_set_as_it_was(
     assert not (dataset.path / STATE).exists()
 
 
-def test_a_data_set_is_no_part_of_its_recording(import_one: ImportOne, tmp_path: Path) -> None:
+def test_output_inside_the_recording_is_refused(import_one: ImportOne, tmp_path: Path) -> None:
     folder = tmp_path / "frames"
     write_frames(folder, angles(1), "left")
     write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
@@ -82,7 +80,7 @@ def test_a_data_set_is_no_part_of_its_recording(import_one: ImportOne, tmp_path:
     assert tiny.tree(folder) == before
 
 
-def test_files_of_others_stay(import_one: ImportOne, tmp_path: Path) -> None:
+def test_files_of_other_programs_are_not_modified(import_one: ImportOne, tmp_path: Path) -> None:
     folder, out = tmp_path / "frames", tmp_path / "data"
     write_frames(folder, angles(1), "left")
     write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
@@ -94,7 +92,7 @@ def test_files_of_others_stay(import_one: ImportOne, tmp_path: Path) -> None:
     assert (out / "movie.mkv.part").read_text() == "a download"
 
 
-def test_one_camera_is_kept_whole(import_one: ImportOne, tmp_path: Path) -> None:
+def test_camera_with_crop_none_is_not_cropped_to_motion(import_one: ImportOne, tmp_path: Path) -> None:
     folder = tmp_path / "frames"
     for camera in ("left", "right"):
         (folder / camera).mkdir(parents=True)
@@ -129,7 +127,7 @@ def test_a_preview_shows_what_an_import_keeps(filmed: Path, import_one: ImportOn
 
 
 @pytest.mark.parametrize("rests", [0.05, 0.15, 0.3, 0.6])
-def test_rests_are_found_for_any_share_of_the_time(rests: float) -> None:
+def test_rest_frames_are_found_at_any_share_of_rest(rests: float) -> None:
     rng = np.random.default_rng(0)
     length = 20
     still = np.zeros(400, dtype=bool)
@@ -142,7 +140,7 @@ def test_rests_are_found_for_any_share_of_the_time(rests: float) -> None:
     assert doubt("left", CameraSurvey(motion=motion.tolist())) is None
 
 
-def test_images_of_an_arm_that_never_rests_raise_doubts() -> None:
+def test_arm_that_never_rests_is_reported() -> None:
     motion = 40 + 10 * np.sin(np.arange(300) / 9)
     line = doubt("left", CameraSurvey(motion=motion.tolist()))
     assert line is not None

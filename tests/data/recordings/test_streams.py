@@ -25,7 +25,7 @@ def episode(frames: Mapping[str, Sequence[float]], joints: Joints | None = None)
 
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 9), min_size=1, max_size=30), st.lists(st.floats(0, 9), min_size=1, max_size=30))
-def test_the_nearest_is_the_nearest(times: list[float], others: list[float]) -> None:
+def test_nearest_returns_the_nearest_time_stamp(times: list[float], others: list[float]) -> None:
     sorted_others = np.sort(others)
     found = nearest(np.array(times), sorted_others)
     distances = np.abs(sorted_others[None] - np.array(times)[:, None])
@@ -47,7 +47,7 @@ def test_frames_within_the_tolerance_are_joined_once() -> None:
     assert twice.frames.tolist() == [[0, 0], [2, 1]]
 
 
-def test_a_frame_is_lost_with_its_own_partner_alone() -> None:
+def test_lost_frame_drops_only_its_own_partner() -> None:
     left, right = [0, 33, 67, 100, 133, 167, 233, 267], [0, 33, 67, 133, 167, 200, 233, 267]  # each lacks one, ms
     stamps = {"left": [t / 1000 for t in left], "right": [t / 1000 - 0.001 for t in right]}
     early = synchronise(episode(stamps), ("left", "right"), 0.02)
@@ -61,7 +61,7 @@ def test_a_frame_is_lost_with_its_own_partner_alone() -> None:
     assert late.dropped == {"no frame of camera right within 0.02 s": 2}
 
 
-def test_the_nearest_of_several_frames_gets_the_partner() -> None:
+def test_partner_goes_to_the_nearest_of_several_frames() -> None:
     seen = synchronise(
         episode({"left": [0.0, 0.01, 1.0], "right": [0.012, 1.0, 2.0, 3.0]}),
         ("left", "right"),
@@ -72,7 +72,7 @@ def test_the_nearest_of_several_frames_gets_the_partner() -> None:
     assert seen.dropped == {"its frame of camera right is nearer to another one": 1}
 
 
-def test_samples_need_a_time_stamp_nearby_and_commands_hold() -> None:
+def test_samples_need_a_close_time_stamp_and_commands_hold() -> None:
     times, positions = np.array([0.0, 1.0]), np.array([[1.0], [2.0]])
     samples = Joints(names=("elbow",), times=times, positions=positions)
     seen = synchronise(episode({"left": [0.0, 0.5, 1.01]}, samples), ("left",), 0.02)
@@ -86,7 +86,7 @@ def test_samples_need_a_time_stamp_nearby_and_commands_hold() -> None:
     assert synchronise(episode({"left": [0.0, 0.5]}, samples), ("left",), 0.02, state=False).positions is None
 
 
-def test_streams_that_cannot_be_joined() -> None:
+def test_streams_that_cannot_be_joined_are_refused() -> None:
     with pytest.raises(UserError, match=r"e: time stamps of camera left run back, from 0\.200 s to 0\.100 s"):
         synchronise(episode({"left": [0.0, 0.2, 0.1]}), ("left",), 0.02)
     with pytest.raises(UserError, match=r"different frame rates \(left 10\.0, right 5\.0 Hz\)"):
@@ -95,7 +95,7 @@ def test_streams_that_cannot_be_joined() -> None:
         )
 
 
-def test_dwells_are_the_times_without_motion() -> None:
+def test_dwells_are_the_intervals_without_motion() -> None:
     times = np.arange(10) / 8
     positions = np.array([0, 0, 0, 0, 0.5, 1, 1, 1, 1, 1.2])[:, None]
     still = dwells.still_by_positions(times, positions)
@@ -108,7 +108,7 @@ def test_dwells_are_the_times_without_motion() -> None:
     assert not dwells.still_by_positions(times, slow).any()
 
 
-def test_a_dwell_is_of_the_policy_under_which_the_arm_comes_to_rest() -> None:
+def test_dwell_takes_the_policy_under_which_the_arm_comes_to_rest() -> None:
     times, whole = np.arange(11) / 10, [dwells.Dwell(0, 5, 10)]
 
     def settled(*stated: tuple[float, str]) -> dwells.Settled:
@@ -128,7 +128,7 @@ def test_a_dwell_is_of_the_policy_under_which_the_arm_comes_to_rest() -> None:
     assert settled((-1.0, "a"), (0.4, "b"), (0.6, "c")).left_out == {"a policy under which the arm does not move": 1}
 
 
-def test_nobody_knows_what_the_arm_does_while_no_frame_is_there() -> None:
+def test_motion_state_is_unknown_in_frame_gaps() -> None:
     times, still = np.array([0, 1, 2, 3, 9, 10, 11]) / 10, np.ones(6, dtype=bool)
     assert dwells.without_gaps(times, still).tolist() == [True, True, True, False, True, True]
     assert dwells.without_gaps(times[:1], still[:0]).tolist() == []
@@ -147,7 +147,7 @@ def made(names: Sequence[str], stretches: Sequence[int] | None = None, episodes:
     )
 
 
-def test_an_anchor_goes_from_one_observational_pose_to_the_next() -> None:
+def test_anchor_extends_from_one_observational_pose_to_the_next() -> None:
     whole = poses.group(made(NAMES * 2), "auto")
     assert (whole.episodes, whole.anchors, whole.left_out) == (((0, 1, 2), (3, 4, 5)), True, {})
     incomplete = poses.group(made([*NAMES, "observational", "elbow/1", *NAMES]), "auto")
@@ -160,7 +160,7 @@ def test_an_anchor_goes_from_one_observational_pose_to_the_next() -> None:
     assert split.episodes == ((0, 1, 2), (5, 6, 7))  # an anchor does not go across the recording's episodes
 
 
-def test_long_stretches_of_a_policy_are_no_anchors() -> None:
+def test_long_stretches_of_one_policy_are_not_anchors() -> None:
     names = [name for name in NAMES for _ in range(4)]
     grouped = poses.group(made(names, stretches=[k // 4 for k in range(12)]), "auto")
     assert (grouped.anchors, grouped.episodes) == (False, ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)))
@@ -170,7 +170,7 @@ def test_long_stretches_of_a_policy_are_no_anchors() -> None:
         poses.group(made(["elbow/1", "observational", "elbow/2"]), "anchors")
 
 
-def test_the_policy_of_a_pose_is_the_one_at_its_time() -> None:
+def test_pose_takes_the_policy_at_its_time() -> None:
     acting = Policies(times=np.array([1.0, 3.0, 5.0]), names=("observational", "", "elbow/1"))
     views = Views(
         times=np.arange(7, dtype=np.float64),
@@ -202,7 +202,7 @@ class Ours:
 OURS = Ours()
 
 
-def test_sources_of_other_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_sources_of_other_packages_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
         EntryPoint("ours", f"{__name__}:OURS", registry.GROUP),
         EntryPoint("other", f"{__name__}:NAMES", registry.GROUP),

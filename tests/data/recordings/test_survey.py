@@ -71,7 +71,7 @@ def test_dwells_are_found_in_the_images(filmed: Path, import_one: ImportOne) -> 
     assert abs(imported.plan.poses.times[0] - (STILL + MOVE) / 2) <= 3 / RATE  # the arm begins in the first pose
 
 
-def test_an_arm_that_stands_still_has_one_dwell_and_flicker_is_no_motion() -> None:
+def test_static_arm_has_one_dwell_and_flicker_is_not_motion() -> None:
     noise, still = np.random.default_rng(1), np.full((96, 128), 90.0)
     flicker = 10 * np.sin(np.arange(60))
     images = [np.clip(still + level + noise.normal(0, 5, still.shape), 0, 255).astype(np.uint8) for level in flicker]
@@ -80,7 +80,7 @@ def test_an_arm_that_stands_still_has_one_dwell_and_flicker_is_no_motion() -> No
     assert state.moving_box() is None
 
 
-def test_one_changed_image_is_no_motion_and_every_camera_counts() -> None:
+def test_single_changed_image_is_not_motion_and_every_camera_counts() -> None:
     ground, moved = np.full((64, 64), 90, np.uint8), np.full((64, 64), 90, np.uint8)
     moved[20:40, 20:40] = 200
     steady, jump = [ground] * 12, [ground] * 6 + [moved] * 6
@@ -91,7 +91,7 @@ def test_one_changed_image_is_no_motion_and_every_camera_counts() -> None:
     assert still_by_images([surveyed(steady), surveyed(moving)]).tolist() == expected
 
 
-def test_the_box_holds_all_that_moves_with_a_margin() -> None:
+def test_motion_box_covers_all_motion_with_a_margin() -> None:
     noise, images = np.random.default_rng(2), []
     for left in range(100, 260, 10):
         image = np.full((240, 400, 3), 60.0)
@@ -111,7 +111,7 @@ def test_the_box_holds_all_that_moves_with_a_margin() -> None:
     assert max(small[2:]) >= 128  # no smaller than what methods need
 
 
-def test_blocks_are_averaged_to_the_edge() -> None:
+def test_block_means_include_the_image_edge() -> None:
     grey = np.arange(10 * 17, dtype=np.uint8).reshape(10, 17)
     means = block_means(grey)
     assert means.shape == (2, 3)
@@ -120,7 +120,7 @@ def test_blocks_are_averaged_to_the_edge() -> None:
 
 
 @pytest.mark.slow
-def test_a_camera_is_cropped_to_what_moves_and_the_picture_shows_it(filmed: Path, import_one: ImportOne) -> None:
+def test_camera_is_cropped_to_motion_and_the_preview_shows_it(filmed: Path, import_one: ImportOne) -> None:
     noise = np.random.default_rng(3)
     wide = [np.pad(picture(angle, noise), [(60, 60), (80, 120), (0, 0)], constant_values=40) for angle in positions(2)]
     path = write_video(filmed.with_name("wide.mp4"), wide)
@@ -158,7 +158,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_killed_look_at_the_images_goes_on(
+def test_killed_image_survey_resumes(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = import_one(filmed, "whole", crop_to_motion=True)
@@ -182,7 +182,7 @@ def test_a_killed_look_at_the_images_goes_on(
 
 
 @pytest.mark.slow
-def test_a_killed_import_leaves_whole_files_and_goes_on(
+def test_killed_import_leaves_complete_files_and_resumes(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(dataset_writer, "BYTES_PER_SHARD", 3 * 48 * 64 * 3)  # an anchor a file
@@ -217,7 +217,7 @@ def again_frames(path: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_another_import_is_refused_in_the_folder_of_the_first(filmed: Path, import_one: ImportOne) -> None:
+def test_different_import_into_the_same_folder_is_refused(filmed: Path, import_one: ImportOne) -> None:
     import_one(filmed)
     with pytest.raises(UserError, match="holds something else, a data set with another import"):
         import_one(filmed, frames="stretch")

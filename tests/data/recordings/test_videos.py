@@ -91,7 +91,7 @@ def film(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("codec", ["libx264", "libsvtav1", "mpeg4"])
-def test_a_video_with_a_log_of_positions(codec: str, film: Callable[..., Path], import_one: ImportOne) -> None:
+def test_video_with_a_position_log_is_imported(codec: str, film: Callable[..., Path], import_one: ImportOne) -> None:
     path = film(codec=codec)
     write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), dense_log(3))
     imported = import_one(path)
@@ -108,7 +108,7 @@ def test_a_video_with_a_log_of_positions(codec: str, film: Callable[..., Path], 
     assert abs(end - begin - MOVE) <= 2 / RATE
 
 
-def test_a_folder_of_videos_with_a_parquet_log_that_began_later(
+def test_video_folder_with_a_later_parquet_log_is_imported(
     film: Callable[..., Path], import_one: ImportOne, tmp_path: Path
 ) -> None:
     folder = tmp_path / "videos"
@@ -127,7 +127,7 @@ def test_a_folder_of_videos_with_a_parquet_log_that_began_later(
         import_one(folder, "other", streams=Options(policy_column="comand"))
 
 
-def test_a_far_frame_is_found_by_seeking(tmp_path: Path) -> None:
+def test_distant_frame_is_found_by_seeking(tmp_path: Path) -> None:
     levels = np.arange(900) % 200
     path = write_video(tmp_path / "long.mp4", [np.full((32, 32, 3), level, np.uint8) for level in levels])
     video = Video(path)
@@ -147,7 +147,7 @@ def test_a_far_frame_is_found_by_seeking(tmp_path: Path) -> None:
         ("front.mpg", "mpeg2video"),
     ],
 )
-def test_other_kinds_of_videos(name: str, codec: str, film: Callable[..., Path], import_one: ImportOne) -> None:
+def test_other_video_formats_are_read(name: str, codec: str, film: Callable[..., Path], import_one: ImportOne) -> None:
     path = film(name, codec=codec, rate=25)  # MPEG-2 has fixed rates
     write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), [(0.8 * t, *row) for t, *row in dense_log(3)])
     dataset = import_one(path).dataset
@@ -159,7 +159,9 @@ def test_other_kinds_of_videos(name: str, codec: str, film: Callable[..., Path],
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_truncated_videos(share: float, film: Callable[..., Path], import_one: ImportOne, tmp_path: Path) -> None:
+def test_truncated_videos_are_refused(
+    share: float, film: Callable[..., Path], import_one: ImportOne, tmp_path: Path
+) -> None:
     path = film()
     write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), dense_log(3))
     damaged(path, share)
@@ -192,7 +194,7 @@ def test_truncated_videos(share: float, film: Callable[..., Path], import_one: I
         (("time", "policy", "elbow"), [(0.0, "elbow/1")], "row 2 has 2 columns, and the header 3"),
     ],
 )
-def test_wrong_logs(
+def test_invalid_logs_are_refused(
     header: Sequence[str], rows: Sequence[Sequence[object]], line: str, film: Callable[..., Path], import_one: ImportOne
 ) -> None:
     path = film(anchors=1)
@@ -201,7 +203,7 @@ def test_wrong_logs(
         import_one(path, frames="stretch")
 
 
-def test_a_video_without_a_log(film: Callable[..., Path], import_one: ImportOne, tmp_path: Path) -> None:
+def test_video_without_a_log_is_refused(film: Callable[..., Path], import_one: ImportOne, tmp_path: Path) -> None:
     path = film(anchors=2)
     with pytest.raises(UserError, match="has no log of time stamps and policies; give it by --log FILE"):
         import_one(path)
@@ -217,7 +219,7 @@ def write_frames(folder: Path, angle_of: np.ndarray, camera: str) -> None:
         Image.fromarray(picture(angle)).save(folder / camera / f"{k:04d}.png")
 
 
-def test_folders_of_frames(import_one: ImportOne, tmp_path: Path) -> None:
+def test_folders_of_frames_are_imported(import_one: ImportOne, tmp_path: Path) -> None:
     folder, of_frame = tmp_path / "frames", angles(3)
     for camera in ("left", "right"):
         write_frames(folder, np.append(of_frame, 0), camera)
@@ -237,7 +239,7 @@ def test_folders_of_frames(import_one: ImportOne, tmp_path: Path) -> None:
         import_one(folder, "third")
 
 
-def test_rows_of_frames_have_times_of_their_own_and_one_file_each(import_one: ImportOne, tmp_path: Path) -> None:
+def test_frame_rows_need_increasing_times_and_one_file_each(import_one: ImportOne, tmp_path: Path) -> None:
     folder = tmp_path / "frames"
     write_frames(folder, angles(1), "left")
     log = write_csv(folder / "log.csv", ("frame", "time", "policy"), [(k, k // 2, NAMES[k]) for k in range(3)])
@@ -250,7 +252,7 @@ def test_rows_of_frames_have_times_of_their_own_and_one_file_each(import_one: Im
     assert not (tmp_path / "data").exists()
 
 
-def test_frames_of_different_sizes(import_one: ImportOne, tmp_path: Path) -> None:
+def test_frames_of_different_sizes_are_refused(import_one: ImportOne, tmp_path: Path) -> None:
     folder = tmp_path / "frames"
     write_frames(folder, angles(1), "left")
     write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
@@ -265,7 +267,7 @@ def test_frames_of_different_sizes(import_one: ImportOne, tmp_path: Path) -> Non
     assert not (tmp_path / "data").exists()
 
 
-def test_a_damaged_frame_leaves_nothing(import_one: ImportOne, tmp_path: Path) -> None:
+def test_damaged_frame_leaves_no_output(import_one: ImportOne, tmp_path: Path) -> None:
     folder, of_frame = tmp_path / "frames", angles(2)
     write_frames(folder, of_frame, "left")
     write_csv(folder / "log.csv", ("frame", "policy"), [(f"{k:04d}.png", NAMES[k % 3]) for k in range(6)])

@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.write_data(tmp_path_factory.mktemp("inspect") / "data", anchors=80, tests=0)
 
 
-def test_a_data_set_with_everything(data: Path) -> None:
+def test_complete_data_set_gets_a_full_report(data: Path) -> None:
     found = inspect_data(data, show=False)
     assert found.counts == dict.fromkeys(tiny.model().regimes, 80)
     assert (found.anchors, found.complete, found.cameras, found.sizes) == (80, 1.0, tiny.CAMERAS, ((16, 16),) * 2)
@@ -55,7 +55,7 @@ def test_a_data_set_with_everything(data: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["distributions", "images"])
-def test_without_angles_and_without_distributions(kind: str, data: Path, tmp_path: Path) -> None:
+def test_overlap_is_estimated_without_angles_or_distributions(kind: str, data: Path, tmp_path: Path) -> None:
     if kind == "distributions":
         copy_without_labels(data, tmp_path / "data")
     else:
@@ -92,7 +92,7 @@ def test_a_joint_that_no_image_shows_cannot_work(tmp_path: Path) -> None:
     assert found.to_dict()["weakest_first"] == ["wrist", "elbow"]
 
 
-def test_images_that_are_not_square_are_fitted_in_the_square_around_them(tmp_path: Path) -> None:
+def test_suggested_fit_pads_non_square_images_to_a_square(tmp_path: Path) -> None:
     pixels = np.repeat(images(), 2, axis=-1)
     data = tiny.write_data(tmp_path / "data", described=False, images={"train": pixels}, states=None)
     found = inspect_data(data, show=False)
@@ -101,7 +101,7 @@ def test_images_that_are_not_square_are_fitted_in_the_square_around_them(tmp_pat
     assert not any(report.faults for report in found.joints)
 
 
-def test_one_episode_a_regime_cannot_work_and_a_fit_refuses_it(tmp_path: Path, cache_home: Path) -> None:
+def test_one_episode_per_regime_is_refused_by_inspect_and_fit(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "data", (1, 1, 1, 1, 2), frames=60)
     found = inspect_data(tmp_path / "data", show=False)
     lone = [
@@ -117,7 +117,7 @@ def test_one_episode_a_regime_cannot_work_and_a_fit_refuses_it(tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_a_missing_policy_cannot_work_and_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_policy_is_a_verdict_and_not_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pixels = {"train": images(regimes=4)}
     regimes = tiny.model().regimes[:4]
     data = tiny.write_data(tmp_path / "data", described=False, images=pixels, states=None, regimes=regimes)
@@ -127,7 +127,7 @@ def test_a_missing_policy_cannot_work_and_is_no_error(tmp_path: Path, capsys: py
 
 
 @pytest.mark.slow
-def test_without_observational_images_the_means_are_compared(tmp_path: Path) -> None:
+def test_regime_means_are_compared_without_observational_images(tmp_path: Path) -> None:
     pixels, regimes = {"train": images()[:, 1:]}, tiny.model().regimes[1:]
     data = tiny.write_data(tmp_path / "data", described=False, images=pixels, states=None, regimes=regimes)
     found = inspect_data(data, show=False)
@@ -143,7 +143,7 @@ def test_without_observational_images_the_means_are_compared(tmp_path: Path) -> 
     assert len(picture(found).axes) == 3 * 6
 
 
-def test_cameras_are_measured_and_shown(data: Path) -> None:
+def test_camera_nuisances_are_measured_and_printed(data: Path) -> None:
     found = inspect_data(data, show=False)
     assert tuple(found.nuisances) == found.cameras
     stored = found.to_dict()["nuisances"]
@@ -155,7 +155,7 @@ def test_cameras_are_measured_and_shown(data: Path) -> None:
         assert f"camera {camera}: exposure ±" in stream.getvalue()
 
 
-def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sample_is_bounded_and_keeps_whole_anchors(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ropes.data.layout import open_dataset
 
     monkeypatch.setattr(sampling, "MAX_POSES", 30)
@@ -172,7 +172,9 @@ def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_prints_its_verdict_and_writes_figures(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["inspect", str(data), "--json", str(tmp_path / "i.json"), "--out", str(tmp_path / "out")]
     assert cli.main(words) == 0
     out = capsys.readouterr().out
@@ -191,7 +193,7 @@ def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys:
 
 
 @pytest.mark.slow
-def test_the_picture_has_an_example_of_every_regime_and_a_map_a_joint_and_camera(data: Path) -> None:
+def test_figure_has_an_example_per_regime_and_a_map_per_joint_and_camera(data: Path) -> None:
     found = inspect_data(data, show=False)
     figure = picture(found)
     titles = [panel.get_title() for panel in figure.axes if panel.images]
@@ -201,7 +203,7 @@ def test_the_picture_has_an_example_of_every_regime_and_a_map_a_joint_and_camera
     np.testing.assert_array_equal(shown, found.examples[Regime("elbow", 2)][0])
 
 
-def test_what_cannot_be_inspected_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_uninspectable_data_sets_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "is missing" in refusal(capsys, "inspect", str(tmp_path / "none"))
     plain = {"train": images(regimes=1)}
     data = tiny.write_data(tmp_path / "a", described=False, images=plain, states=None, regimes=(Regime(),))

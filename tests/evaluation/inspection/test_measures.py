@@ -42,7 +42,7 @@ def test_a_little_noise_moves_no_pixel() -> None:
 
 
 @pytest.mark.parametrize("observational", [None, 0])
-def test_without_pairs_the_means_are_compared(observational: int | None) -> None:
+def test_regime_means_are_compared_without_pairs(observational: int | None) -> None:
     whole = sample(noise=5)
     apart = Sample(whole.images, whole.regime, np.arange(len(whole.regime)))  # every pose its own anchor
     found = motion(apart, observational, 1, 2)
@@ -51,7 +51,7 @@ def test_without_pairs_the_means_are_compared(observational: int | None) -> None
     assert found.heat[0][0, 0] == pytest.approx(90, abs=2)
 
 
-def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
+def test_anchor_with_two_observational_poses_is_not_paired() -> None:
     whole = sample(anchors=2)
     anchor = np.where(whole.anchor == 1, 0, whole.anchor)
     assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
@@ -80,7 +80,7 @@ def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
 @pytest.mark.slow
 @pytest.mark.parametrize("visits", [0.0, 0.2])
 @pytest.mark.parametrize("in_colour", [False, True])
-def test_noise_light_and_passers_by_of_a_recording_are_no_motion(visits: float, in_colour: bool) -> None:
+def test_noise_light_and_passers_by_do_not_count_as_motion(visits: float, in_colour: bool) -> None:
     clean, noisy = recording(visits=visits)
     if in_colour:
         noisy = Sample((np.repeat(noisy.images[0][..., None], 3, axis=3),), noisy.regime, noisy.anchor)
@@ -113,7 +113,7 @@ def gaussians(
 
 
 @pytest.mark.parametrize("apart", [0.0, 1.0, 2.0])
-def test_the_contrast_of_two_normals_is_their_bayes_floor(apart: float) -> None:
+def test_contrast_of_two_normals_equals_their_bayes_floor(apart: float) -> None:
     # log q/q̄ = a x − a²/2 is linear: logistic regression reaches the floor.
     x = np.random.default_rng(1).normal(size=200_000) + apart
     floor = np.logaddexp(0, -(apart * x - apart**2 / 2)).mean()
@@ -123,7 +123,7 @@ def test_the_contrast_of_two_normals_is_their_bayes_floor(apart: float) -> None:
     assert found.nats > floor - 3 * found.uncertainty
 
 
-def test_unequal_numbers_count_alike() -> None:
+def test_contrast_does_not_depend_on_class_balance() -> None:
     values, first, second, anchor = gaussians(2000, 1.0)
     even, uneven = contrast(values, first, second, anchor), contrast(values, first, second[:400], anchor)
     assert even is not None
@@ -131,7 +131,7 @@ def test_unequal_numbers_count_alike() -> None:
     assert uneven.nats == pytest.approx(even.nats, abs=0.04)
 
 
-def test_noise_that_anchors_share_is_not_learnt_by_heart() -> None:
+def test_noise_shared_within_anchors_is_not_memorised() -> None:
     # Each anchor's poses are copies with labels drawn by lot: folds that split anchors would see through it.
     rng = np.random.default_rng(0)
     values = np.repeat(rng.normal(size=(60, 30)), 20, axis=0)
@@ -148,7 +148,7 @@ def test_too_few_anchors_have_no_contrast() -> None:
     assert contrast(values, first, second, np.repeat([0, 1], 100)) is None
 
 
-def test_features_keep_what_varies_most() -> None:
+def test_features_keep_the_directions_of_largest_variance() -> None:
     angles = np.random.default_rng(0).uniform(-1.2, 1.2, (300, 2))
     values = features(list(tiny.draw(angles).swapaxes(0, 1)))
     assert values.shape == (300, 150)
@@ -163,7 +163,7 @@ def tn(mean: float) -> TruncatedNormal:
     return TruncatedNormal(mean=mean, variance=0.4, low=-1.5, high=1.5)
 
 
-def test_overlaps_of_equal_and_of_disjoint_angles() -> None:
+def test_overlap_is_one_for_equal_and_zero_for_disjoint_angles() -> None:
     rng = np.random.default_rng(0)
     same = rng.uniform(0, 1, 5000)
     alike = overlap.of_angles(same, same, same, "angles")
@@ -173,7 +173,7 @@ def test_overlaps_of_equal_and_of_disjoint_angles() -> None:
     assert overlap.of_angles(same[:0], same, same, "angles").observational is None
 
 
-def test_the_histogram_s_floor_is_close_to_the_exact_one() -> None:
+def test_histogram_floor_is_close_to_the_exact_floor() -> None:
     rng = np.random.default_rng(0)
     model = tiny.model()
     first, second = (policy.sample(rng, 4000) for policy in model.interventions["elbow"])

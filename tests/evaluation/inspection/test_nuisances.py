@@ -59,7 +59,7 @@ def test_light_is_measured_in_stops() -> None:
 
 
 @pytest.mark.slow
-def test_light_that_drifts_before_a_bright_wall_is_nobody_who_passes() -> None:
+def test_light_drift_on_a_bright_wall_is_not_a_passer_by() -> None:
     bright = np.where(ARMS, np.uint8(120), np.minimum(ROOM, 165) + np.uint8(90))
     level = CameraLevel(exposure_drift=0.2, drift_frames=20.0, read_noise=0.01, vibration=0.004)
     found, model = measure(degrade(bright, level, seed=3, arms=ARMS)), CameraModel(level, ROOM.shape, FRAMES, seed=3)
@@ -111,7 +111,7 @@ def test_a_background_that_changes_halfway_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_where_regimes_follow_one_another_the_arm_is_not_taken_for_others() -> None:
+def test_arm_is_not_a_passer_by_when_regimes_are_recorded_in_blocks() -> None:
     apart = np.concatenate([IMAGES[:75], np.stack([IMAGES[0]] * 75)])
     found = measure(apart, mixed=False)
     assert np.isnan(found.crowded)
@@ -119,10 +119,10 @@ def test_where_regimes_follow_one_another_the_arm_is_not_taken_for_others() -> N
     assert complaints(found, "left") == ()
 
 
-def test_passers_by_that_cannot_be_told_are_a_complaint() -> None:
+def test_undetectable_passers_by_raise_a_complaint() -> None:
     found = Nuisances(light=0, noise=0, jitter=0, creep=0, blur=0, saturated=0, crowded=np.nan, moved_background=0)
     assert complaints(found, "left") == (
-        "camera left: the changed area varies more than that of an arm, so frames with people cannot be told: keep "
+        "camera left: the changed area varies more than that of an arm, so frames with people cannot be detected: keep "
         "people out of view, and the arm in view",
     )
     assert complaints(dataclasses.replace(found, moved_background=np.nan), "left") == ()
@@ -138,7 +138,7 @@ def test_saturated_pixels_are_counted() -> None:
 
 
 @pytest.mark.slow
-def test_a_background_without_edges_tells_no_shift() -> None:
+def test_background_without_edges_gives_no_shift_estimate() -> None:
     found = measure(np.where(ARMS, np.uint8(90), np.uint8(255)))
     assert np.isnan(found.jitter)
     assert np.isnan(found.creep)
@@ -150,7 +150,7 @@ def test_too_few_frames_are_refused() -> None:
         measure(IMAGES[:9])
 
 
-def test_lengths_are_judged_as_networks_see_them() -> None:
+def test_lengths_are_judged_at_the_network_resolution() -> None:
     found = Nuisances(light=0, noise=0, jitter=1.0, creep=2.0, blur=3.0, saturated=0, crowded=0, moved_background=0)
     assert len(complaints(found, "left", 128)) == 3
     assert complaints(found, "left", 640) == ()

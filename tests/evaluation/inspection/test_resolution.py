@@ -30,7 +30,7 @@ def pair(change: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("channels", [(), (3,)])
-def test_a_coarse_change_loses_nothing_and_a_fine_one_everything(channels: tuple[int, ...]) -> None:
+def test_coarse_change_survives_downsampling_and_fine_change_does_not(channels: tuple[int, ...]) -> None:
     coarse, fine, edge = (np.zeros((8, 8, *channels), np.int64) for _ in range(3))
     coarse[2:4, 4:8] = 60
     fine[2:4, 4:8] = 60
@@ -42,7 +42,7 @@ def test_a_coarse_change_loses_nothing_and_a_fine_one_everything(channels: tuple
     assert compare_sizes(pair(0 * coarse), ONE, TWO, 4, 8) == (0.0, 0.0, 0.0)
 
 
-def test_noise_is_no_change() -> None:
+def test_noise_does_not_count_as_change() -> None:
     noise = np.random.default_rng(0).normal(0, 3, (64, 64)).round().astype(np.int64)
     noise[:8, :8] += 60
     pixels, window_pixels, lost = compare_sizes(pair(noise), ONE, TWO, 32, 64)
@@ -51,7 +51,7 @@ def test_noise_is_no_change() -> None:
     assert lost < 0.02
 
 
-def test_of_a_recording_passers_by_and_noise_are_no_change() -> None:
+def test_passers_by_and_noise_of_a_recording_do_not_count_as_change() -> None:
     """Two poses of a square before a ground; somebody passes in one, and the camera is noisier than a rendering."""
     images = np.random.default_rng(0).normal(100, 6, (4, 256, 256)).round()
     images[1::2, 100:110, 100:110] += 80
@@ -76,7 +76,7 @@ def write(path: Path, side: int, **options: Any) -> Path:
 
 
 @pytest.mark.slow
-def test_an_inspection_says_what_larger_images_would_show(tmp_path: Path) -> None:
+def test_inspection_reports_the_gain_of_larger_images(tmp_path: Path) -> None:
     found = inspect_data(write(tmp_path / "data", 256), show=False)
     measured = found.resolution
     assert isinstance(measured, Resolution)
@@ -94,7 +94,7 @@ def test_an_inspection_says_what_larger_images_would_show(tmp_path: Path) -> Non
     assert "--encoder.window-image-size 256" in page.file.getvalue()
 
 
-def test_images_of_the_usual_size_cannot_show_more(tmp_path: Path) -> None:
+def test_no_gain_is_reported_for_images_of_the_usual_size(tmp_path: Path) -> None:
     found = inspect_data(write(tmp_path / "data", 128), show=False)
     assert found.resolution is None
     assert found.to_dict()["resolution"] is None

@@ -41,7 +41,7 @@ def advised(*reports: JointReport, cameras: int = 2, complete: float = 1.0) -> t
         ({"motion": None, "contrast": None, "overlap": None}, ()),
     ],
 )
-def test_faults(changes: dict[str, Any], said: tuple[str, ...]) -> None:
+def test_faults_list_the_reasons_a_joint_cannot_work(changes: dict[str, Any], said: tuple[str, ...]) -> None:
     assert faults(report(**changes)) == said
 
 
@@ -61,18 +61,18 @@ def test_faults(changes: dict[str, Any], said: tuple[str, ...]) -> None:
         ({"motion": None, "contrast": None, "overlap": None}, ()),
     ],
 )
-def test_weaknesses(changes: dict[str, Any], said: tuple[str, ...]) -> None:
+def test_weaknesses_list_the_reasons_a_joint_is_weak(changes: dict[str, Any], said: tuple[str, ...]) -> None:
     assert weaknesses(report(**changes)) == said
 
 
-def test_the_weakest_come_first_and_those_beyond_hope_before_them() -> None:
+def test_joints_are_ranked_hopeless_first_then_weakest_first() -> None:
     joints = [report("good"), report("hard", nats=0.65), report("lost", moved=0.0), report("fair", nats=0.5)]
     assert [joint.joint for joint in ranked(joints)] == ["lost", "hard", "fair", "good"]
     unknown = [report("seen", contrast=None), report("small", contrast=None, moved=0.01)]
     assert [joint.joint for joint in ranked(unknown)] == ["small", "seen"]
 
 
-def test_the_share_found_is_of_what_there_is_to_find() -> None:
+def test_found_share_is_relative_to_the_overlap_floor() -> None:
     assert report(nats=float(np.log(2))).found == pytest.approx(0)
     assert report(nats=0.34).found == pytest.approx(1)
     assert report(nats=0.34, overlap=None).found == pytest.approx(1 - 0.34 / np.log(2))
@@ -88,11 +88,11 @@ def test_the_share_found_is_of_what_there_is_to_find() -> None:
         ([report("a", moved=0), report("b")], "cannot work: a: its interventions move no pixel"),
     ],
 )
-def test_the_verdict_in_one_line(joints: list[JointReport], line: str) -> None:
+def test_verdict_is_one_line(joints: list[JointReport], line: str) -> None:
     assert verdict(joints) == line
 
 
-def test_what_the_images_themselves_ask_for_is_in_the_verdict() -> None:
+def test_verdict_includes_the_required_fit_options() -> None:
     good, lost = [report("a")], [report("a", moved=0)]
     assert verdict(good, options="--size 64") == "can work, for every joint; fit with --size 64"
     assert verdict([report("a", moved=0.01)], options="-x") == "can work, but every joint will be weak; fit with -x"
@@ -101,7 +101,7 @@ def test_what_the_images_themselves_ask_for_is_in_the_verdict() -> None:
     assert verdict(lost, options="-x") == "cannot work: a: its interventions move no pixel"
 
 
-def test_advice_is_given_where_it_is_needed() -> None:
+def test_advice_is_given_only_for_weak_joints() -> None:
     assert advised(report()) == ()
     few = advised(report("a", moved=0.01), report("b"))
     assert few[0].startswith("a (few pixels moved): bring a camera closer")

@@ -10,7 +10,7 @@ from tests.inference.live.streams import calibrated
 from tests.inference.live.test_publish import FILTERED, estimate
 
 
-def test_status_says_why_an_image_is_out_of_distribution() -> None:
+def test_status_gives_the_reason_for_out_of_distribution() -> None:
     plain = figures.status(estimate())
     assert "in distribution" in plain
     assert all(figure in plain for figure in ("12 ms", "20 ms", "30.0 Hz", "3 frames"))
@@ -24,7 +24,7 @@ def test_status_says_why_an_image_is_out_of_distribution() -> None:
     assert "no flag" in figures.status(estimate(prediction=unknown))
 
 
-def test_angles_intervals_filter_and_truth() -> None:
+def test_angles_table_shows_intervals_filter_and_truth() -> None:
     ends = {"low": {"elbow": 0.0, "wrist": -2.0}, "high": {"elbow": 0.5, "wrist": -1.0}, "level": 0.9}
     shown = estimate(prediction={**estimate().prediction, **ends}, filtered=FILTERED, truth=np.array([0.3, -1.2]))
     text = figures.angles(shown, {"elbow": (-1.0, 1.0)})
@@ -43,11 +43,11 @@ def test_angles_intervals_filter_and_truth() -> None:
         (["arm_a_1", "arm_b_1"], ["a_1", "b_1"]),
     ],
 )
-def test_names_lose_what_they_share(names: list[str], short: list[str]) -> None:
+def test_short_names_drop_the_common_prefix(names: list[str], short: list[str]) -> None:
     assert figures.short_names(names) == short
 
 
-def test_foreign_objects_are_framed_where_they_are() -> None:
+def test_foreign_objects_are_outlined_in_place() -> None:
     images = dict(zip(tiny.CAMERAS, tiny.draw(np.zeros(2)), strict=True))
     plain = live_pictures(calibrated(), images, {})
     framed = live_pictures(calibrated(), images, {"left": [[4, 8, 8, 12]]})

@@ -40,11 +40,13 @@ def taken(made: Board) -> list[float] | None:
         ([1.0, 1.1], [1.04, 1.115], [1.1, 1.115]),
     ],
 )
-def test_the_newest_pair_within_the_tolerance(right: list[float], left: list[float], pair: list[float] | None) -> None:
+def test_board_returns_the_newest_pair_within_the_tolerance(
+    right: list[float], left: list[float], pair: list[float] | None
+) -> None:
     assert taken(board(right=right, left=left)) == pair
 
 
-def test_no_frame_is_used_twice_and_older_ones_are_dropped() -> None:
+def test_frames_are_used_once_and_older_frames_dropped() -> None:
     made = board(right=[1.0, 1.1, 1.2], left=[1.0, 1.1, 1.2])
     assert taken(made) == [1.2, 1.2]
     assert taken(made) is None
@@ -63,7 +65,7 @@ def test_a_waiting_reader_is_woken() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_what_is_left_comes_before_the_failure() -> None:
+def test_remaining_frames_come_before_the_error() -> None:
     made = board(right=[1.0], left=[1.0])
     made.fail(UserError("ended"))
     made.fail(UserError("ended later"))
@@ -72,7 +74,7 @@ def test_what_is_left_comes_before_the_failure() -> None:
         made.take(timeout=1.0)
 
 
-def test_images_are_cropped_shrunk_and_grey() -> None:
+def test_images_are_cropped_resized_and_converted_to_grey() -> None:
     fit = Fit(run_of(image_size=16), crop={None: (8, 0, 32, 32), "left": (0, 0, 16, 16)}, rotate={"left": 180})
     image = np.zeros((32, 48, 3), np.uint8)
     image[:, 8:40] = 200
@@ -82,7 +84,7 @@ def test_images_are_cropped_shrunk_and_grey() -> None:
     np.testing.assert_array_equal(fit("left", image)[:, 0], np.arange(16)[::-1])
 
 
-def test_other_shapes_are_refused_with_a_crop_that_fits() -> None:
+def test_other_shapes_are_refused_with_a_suggested_crop() -> None:
     fit = Fit(run_of(image_size=16))
     with pytest.raises(UserError, match=r"64x48 pixels; the run reads 16x16: give --crop right=8,0,48,48"):
         fit("right", np.zeros((48, 64), np.uint8))

@@ -6,7 +6,7 @@ import pytest
 from ropes.inference.live.kalman import Kalman
 
 
-def test_without_acceleration_it_is_the_regression_line() -> None:
+def test_filter_without_acceleration_equals_linear_regression() -> None:
     rng, times = np.random.default_rng(0), np.cumsum(np.random.default_rng(1).uniform(0.02, 0.06, 40))
     std = rng.uniform(0.05, 0.3, 40)
     measured = 0.4 - 0.7 * times + std * rng.normal(size=40)
@@ -22,7 +22,7 @@ def test_without_acceleration_it_is_the_regression_line() -> None:
     np.testing.assert_allclose(found.std[0] ** 2, np.linalg.inv(precision + prior)[0, 0], rtol=1e-6)
 
 
-def test_the_steady_gain_is_that_of_the_riccati_equation() -> None:
+def test_steady_state_gain_solves_the_riccati_equation() -> None:
     from scipy.linalg import solve_discrete_are
 
     step, density, std = 0.1, 2.0, 0.2
@@ -36,7 +36,7 @@ def test_the_steady_gain_is_that_of_the_riccati_equation() -> None:
     np.testing.assert_allclose(found.std**2, posterior, rtol=1e-6)
 
 
-def test_it_halves_the_error_of_a_noisy_smooth_path() -> None:
+def test_filter_halves_the_error_on_a_noisy_smooth_path() -> None:
     rng, times = np.random.default_rng(0), np.arange(600) / 30
     truth = np.stack([np.sin(times), 0.5 * np.cos(2 * times)], axis=1)
     measured = truth + 0.1 * rng.normal(size=truth.shape)
@@ -48,7 +48,7 @@ def test_it_halves_the_error_of_a_noisy_smooth_path() -> None:
     assert 0.5 < scores.std() < 1.5
 
 
-def test_old_measurements_are_left_out_and_a_gap_begins_anew() -> None:
+def test_old_measurements_are_ignored_and_a_gap_resets_the_filter() -> None:
     kalman, std = Kalman(), np.array([0.1])
     kalman(0.0, np.array([1.0]), std)
     before = kalman(0.1, np.array([1.1]), std)

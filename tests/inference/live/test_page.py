@@ -27,7 +27,7 @@ _PATIENCE = 240.0
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_arm_moves_and_the_figures_change(tmp_path: Path) -> None:
+def test_page_updates_the_arm_and_the_figures(tmp_path: Path) -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
     pytest.importorskip("websockets", reason="websockets, which comes with viser, is not installed")
     if shutil.which("chromium") is None:
@@ -61,7 +61,7 @@ def test_the_arm_moves_and_the_figures_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_drawing_that_fails_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     viser = pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
     monkeypatch.setattr(viser.ViserServer, "get_clients", lambda _: {0: "a browser"})
     page = Page(calibrated(), None, "127.0.0.1", 0)
@@ -80,7 +80,7 @@ def test_a_drawing_that_fails_ends_the_watch(monkeypatch: pytest.MonkeyPatch) ->
         page.close()
 
 
-def test_without_viser_the_page_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_viser_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(UserError, match=r"needs the package viser: pip install 'ropes\[live\]', or .* --no-page"):
         Page(calibrated(), None, "127.0.0.1", 0)

@@ -49,7 +49,7 @@ def estimate(**changes: Any) -> Estimate:
 FILTERED = Filtered(np.array([0.2, -1.4]), np.array([1.0, 2.0]), np.array([0.1, 0.1]))
 
 
-def test_json_lines() -> None:
+def test_json_lines_contain_angles_filter_and_truth() -> None:
     stream = io.StringIO()
     lines = JsonLines(stream)
     lines.send(estimate())
@@ -70,7 +70,7 @@ def test_json_lines() -> None:
     assert second["truth"] == first["joints"]
 
 
-def test_a_slow_reader_blocks_nothing_and_gets_the_newest_lines(capfd: pytest.CaptureFixture[str]) -> None:
+def test_slow_reader_does_not_block_and_gets_the_newest_lines(capfd: pytest.CaptureFixture[str]) -> None:
     reader, writer = os.pipe()
     with os.fdopen(writer, "w", encoding="utf-8") as stream:
         lines = JsonLines(stream, waiting=5)
@@ -89,7 +89,9 @@ def test_a_slow_reader_blocks_nothing_and_gets_the_newest_lines(capfd: pytest.Ca
     assert capfd.readouterr().err == f"ropes: the reader of --publish - is too slow: {lost} lines were dropped\n"
 
 
-def test_a_reader_that_never_reads_is_left(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_that_never_reads_does_not_block_closing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ropes.inference.live.publish.CLOSE_TIMEOUT", 0.05)
     reader, writer = os.pipe()
     with os.fdopen(writer, "w", encoding="utf-8") as stream:
@@ -101,7 +103,7 @@ def test_a_reader_that_never_reads_is_left(capfd: pytest.CaptureFixture[str], mo
         os.close(reader)
 
 
-def test_a_reader_that_has_gone_misses_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_closed_pipe_reports_no_dropped_lines(capfd: pytest.CaptureFixture[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", encoding="utf-8") as stream:
@@ -112,7 +114,7 @@ def test_a_reader_that_has_gone_misses_nothing(capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == ""
 
 
-def test_joint_state_of_images_and_of_the_filter() -> None:
+def test_joint_state_holds_raw_or_filtered_angles() -> None:
     message = joint_state(estimate())
     assert message["header"]["stamp"] == {"sec": 1234567890, "nanosec": 250_000_000}
     assert (message["name"], message["position"], message["velocity"]) == (list(tiny.JOINTS), [0.25, -1.5], [])
@@ -120,7 +122,7 @@ def test_joint_state_of_images_and_of_the_filter() -> None:
     assert (filtered["position"], filtered["velocity"]) == ([0.2, -1.4], [1.0, 2.0])
 
 
-def test_a_mcap_file_with_foxgloves_schemas(tmp_path: Path) -> None:
+def test_mcap_file_uses_foxglove_schemas(tmp_path: Path) -> None:
     path, arm = tmp_path / "logs" / "live.mcap", chosen_arm(run_of(), planar.write_urdf(tmp_path))
     log = McapLog(path, arm)
     log.send(estimate())
@@ -192,7 +194,7 @@ def _roslibpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_roslibpy")
-def test_rosbridge_drops_what_it_cannot_send(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rosbridge_publisher_drops_messages_when_disconnected(capsys: pytest.CaptureFixture[str]) -> None:
     bridge = Rosbridge("ws://robot:9090", "/arm")
     topic = FakeTopic.last
     assert (topic.name, topic.kind) == ("/arm", "sensor_msgs/JointState")
@@ -212,7 +214,7 @@ def test_rosbridge_drops_what_it_cannot_send(capsys: pytest.CaptureFixture[str])
             Rosbridge(address)
 
 
-def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_targets_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(publisher("-", None), JsonLines)
     with pytest.raises(UserError, match=r"--publish out.txt: give - for JSON lines, ws://HOST:PORT"):
         publisher("out.txt", None)

@@ -22,7 +22,7 @@ from tests.estimators import run_of
 from tests.inference.live.streams import until_error, write_video
 
 
-def test_a_video_is_played_at_its_speed_and_ends(tmp_path: Path) -> None:
+def test_video_plays_at_its_own_speed_and_ends(tmp_path: Path) -> None:
     path = write_video(tmp_path / "v.mkv", [10, 20, 30, 40], fps=50)
     video, start = VideoFile(camera="right", path=path), time.monotonic() + 0.05
     played, end = until_error((capture, time.monotonic(), video.skipped) for capture in video.captures(start))
@@ -45,7 +45,7 @@ def test_late_frames_are_dropped(tmp_path: Path) -> None:
     assert again.stamp - first.stamp < 1.0
 
 
-def test_the_arm_of_a_data_set_is_drawn_without_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arm_of_a_data_set_is_drawn_without_a_urdf_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, options = tiny.write_data(tmp_path / "data", anchors=1, tests=1), WatchOptions(cameras=[], rotate={}, crop={})
     run, dataset = run_of(), open_dataset(data)
     assert arm_to_draw(run, options, [Recorded(run=run, dataset=dataset)]) is None
@@ -61,7 +61,7 @@ def save(folder: Path, name: str, level: int) -> None:
     Image.fromarray(np.full((4, 4), level, np.uint8)).save(folder / name)
 
 
-def test_a_folder_gives_the_newest_complete_pose(tmp_path: Path) -> None:
+def test_folder_source_returns_the_newest_complete_pose(tmp_path: Path) -> None:
     folders = {camera: tmp_path / camera for camera in tiny.CAMERAS}
     for folder in folders.values():
         folder.mkdir()
@@ -81,7 +81,7 @@ def test_a_folder_gives_the_newest_complete_pose(tmp_path: Path) -> None:
     assert source.skipped == 1
 
 
-def test_the_pose_written_last_counts_whatever_its_name(tmp_path: Path) -> None:
+def test_pose_written_last_is_newest_whatever_its_name(tmp_path: Path) -> None:
     captures = Folders(folders={"right": tmp_path}).captures(0.0)
     save(tmp_path, "8.png", 8)
     assert next(captures).images["right"][0, 0] == 8
@@ -91,7 +91,9 @@ def test_the_pose_written_last_counts_whatever_its_name(tmp_path: Path) -> None:
     assert next(captures).images["right"][0, 0] == 10
 
 
-def test_a_folder_without_a_new_image_gives_none_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_folder_yields_empty_captures_without_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.02)
     listed = list[Path]()
 
@@ -106,7 +108,7 @@ def test_a_folder_without_a_new_image_gives_none_now_and_then(tmp_path: Path, mo
     assert listed == [tmp_path]  # a folder that did not change is not listed again
 
 
-def test_a_damaged_image_and_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_image_and_missing_folder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ropes.inference.live.sources.READ_TIMEOUT", 0.05)
     (tmp_path / "0.png").write_bytes(b"no image")
     with pytest.raises(UserError, match=r"0.png is not a readable image; remove it"):
@@ -115,7 +117,7 @@ def test_a_damaged_image_and_a_missing_folder(tmp_path: Path, monkeypatch: pytes
         Folders(folders={"right": tmp_path / "gone"})
 
 
-def test_a_data_set_brings_its_true_angles(tiny_data: Path) -> None:
+def test_data_set_source_includes_true_angles(tiny_data: Path) -> None:
     dataset = open_dataset(tiny_data)
     source = Recorded(run=run_of(), dataset=dataset, rate=200.0)
     found = list(itertools.islice(source.captures(time.monotonic()), 2))
@@ -155,7 +157,7 @@ class FakeCapture:
         self.left = 0
 
 
-def test_a_camera_gives_rgb_until_it_is_unplugged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = types.ModuleType("cv2")
     fake.__dict__.update(VideoCapture=FakeCapture, CAP_PROP_BUFFERSIZE=38)
     monkeypatch.setitem(sys.modules, "cv2", fake)
@@ -179,7 +181,7 @@ def test_a_camera_gives_rgb_until_it_is_unplugged(monkeypatch: pytest.MonkeyPatc
         (["a=1.mp4", "b=2.mp4"], {"right": "a=1.mp4", "left": "b=2.mp4"}),  # no names of cameras
     ],
 )
-def test_sources_by_name_or_in_order(texts: list[str], found: dict[str, str]) -> None:
+def test_sources_are_assigned_by_name_or_in_order(texts: list[str], found: dict[str, str]) -> None:
     assert cameras_of(run_of(), texts) == found
 
 
@@ -192,6 +194,6 @@ def test_sources_by_name_or_in_order(texts: list[str], found: dict[str, str]) ->
         (["right=0", "middle=1"], "--camera middle=1: give NAME=SOURCE with a name of right, left"),
     ],
 )
-def test_other_sources_are_refused(texts: list[str], fault: str) -> None:
+def test_invalid_sources_are_refused(texts: list[str], fault: str) -> None:
     with pytest.raises(UserError, match=fault):
         cameras_of(run_of(), texts)

@@ -18,7 +18,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_angles_between_their_times(tmp_path: Path) -> None:
+def test_truth_is_interpolated_between_its_times(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "wrist,time,elbow\n1.0,0.0,0.0\n2.0,1.0,-1.0\n2.0,3.0,1.0\n")
     truth = read_truth(run_of(), path)
     found = [truth.at(seconds) for seconds in (0.0, 0.25, 2.0)]
@@ -38,14 +38,14 @@ def test_angles_between_their_times(tmp_path: Path) -> None:
         ("time,elbow,wrist\n1,1,nan\n", "all values must be finite"),
     ],
 )
-def test_other_files_are_refused(text: str, fault: str, tmp_path: Path) -> None:
+def test_invalid_truth_files_are_refused(text: str, fault: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=fault):
         read_truth(run_of(), write(tmp_path / "t.csv", text))
     with pytest.raises(UserError, match="cannot read"):
         read_truth(run_of(), tmp_path / "gone.csv")
 
 
-def test_frames_of_a_video_bring_them(tmp_path: Path, tiny_data: Path) -> None:
+def test_video_frames_include_true_angles(tmp_path: Path, tiny_data: Path) -> None:
     table = write(tmp_path / "t.csv", "time,elbow,wrist\n0,0,0\n10,10,-10\n")
     video = write_video(tmp_path / "v.mkv", [1, 2, 3, 4], fps=50)
     options = WatchOptions(cameras=[str(video), str(video)], rotate={}, crop={}, truth=table)
@@ -68,7 +68,7 @@ def test_frames_of_a_video_bring_them(tmp_path: Path, tiny_data: Path) -> None:
             open_sources(run_of(), options)
 
 
-def test_one_folder_stands_for_all_cameras_or_is_refused(tmp_path: Path) -> None:
+def test_one_folder_serves_all_cameras_or_is_refused(tmp_path: Path) -> None:
     (tmp_path / "right").mkdir()
     given = WatchOptions(cameras=[str(tmp_path)], rotate={}, crop={})
     with pytest.raises(UserError, match="is no data set, and has no folder left with the images of that camera"):

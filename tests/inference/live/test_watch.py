@@ -39,7 +39,7 @@ def streams(angles: np.ndarray, *, gap: float = 0.02, late: float = 0.0) -> list
 
 
 @pytest.mark.slow
-def test_angles_latency_and_rate() -> None:
+def test_estimates_have_angles_latency_and_rate() -> None:
     angles = poses(30)
     found, end = until_error(watch(*streams(angles)).estimates())
     assert end.endswith("has ended")
@@ -67,7 +67,7 @@ def test_a_slow_reader_gets_the_newest_pose() -> None:
     assert newest.dropped >= 20
 
 
-def test_the_truth_of_a_data_set_comes_along(tiny_data: Path) -> None:
+def test_estimates_include_the_truth_of_a_data_set(tiny_data: Path) -> None:
     estimator = calibrated()
     source = Recorded(run=estimator.run, dataset=open_dataset(tiny_data), rate=100.0)
     estimate = next(Watch(estimator, [source], Fit(estimator.run)).estimates())
@@ -90,7 +90,7 @@ class Silent:
 
 
 @pytest.mark.slow
-def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_and_unsynchronised_cameras_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ropes.inference.live.watch.IMAGE_TIMEOUT", 0.5)
     first, _ = streams(poses(200))
     with pytest.raises(UserError, match="camera left gave no image for 0 s; is it unplugged"):
@@ -99,7 +99,7 @@ def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: p
         next(watch(*streams(poses(400), late=0.01), tolerance=0.001).estimates())
 
 
-def test_it_ends_in_time_without_an_image_and_so_do_its_threads(
+def test_watch_stops_in_time_without_images_and_joins_its_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.05)
@@ -111,13 +111,13 @@ def test_it_ends_in_time_without_an_image_and_so_do_its_threads(
     assert not set(threading.enumerate()) - before
 
 
-def test_a_wrong_size_ends_it_with_the_reason() -> None:
+def test_wrong_image_size_ends_the_watch_with_the_reason() -> None:
     large = Played(cameras=tiny.CAMERAS, captures_=[(0.0, dict.fromkeys(tiny.CAMERAS, np.zeros((30, 40), np.uint8)))])
     with pytest.raises(UserError, match="the run reads 16x16: give --crop right="):
         next(watch(large).estimates())
 
 
-def test_what_a_watch_needs() -> None:
+def test_watch_requires_calibration_and_the_filter_standard_deviations() -> None:
     with pytest.raises(UserError, match="the run is not calibrated: run `ropes calibrate` first"):
         Watch(blobs(), [], Fit(blobs().run))
     with pytest.raises(UserError, match="the filter needs standard deviations"):
@@ -125,7 +125,7 @@ def test_what_a_watch_needs() -> None:
 
 
 @pytest.mark.slow
-def test_the_filter_uses_the_estimators_deviations(tiny_run: Path, tiny_data: Path) -> None:
+def test_filter_uses_the_standard_deviations_of_the_estimator(tiny_run: Path, tiny_data: Path) -> None:
     from ropes.inference.calibration import Calibration
     from ropes.inference.estimator import Estimator
 

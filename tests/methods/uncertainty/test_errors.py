@@ -26,7 +26,7 @@ def poses(rng: np.random.Generator, anchors: int, effects: Array | None = None) 
     return angles
 
 
-def test_perfect_estimates_deviate_nowhere() -> None:
+def test_perfect_estimates_have_zero_residuals() -> None:
     rng = np.random.default_rng(0)
     found, _ = jackknife_residuals(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
     assert found.shape == (20, 7, 3)
@@ -36,7 +36,7 @@ def test_perfect_estimates_deviate_nowhere() -> None:
         np.testing.assert_allclose(found[:, ~own, j], 0, atol=1e-12)
 
 
-def test_descendants_are_taken_into_account() -> None:
+def test_residuals_account_for_descendants() -> None:
     effects = np.array([[1.0, 0.7, 0.0], [0.0, 1.0, -1.2], [0.0, 0.0, 1.0]])
     angles = torch.from_numpy(poses(np.random.default_rng(0), 20, effects))
     assert np.nanmax(np.abs(jackknife_residuals(angles, TARGET, ALONE)[0])) > 0.5
@@ -44,7 +44,7 @@ def test_descendants_are_taken_into_account() -> None:
     assert np.nanmax(np.abs(jackknife_residuals(angles, TARGET, follows)[0])) < 1e-12
 
 
-def test_deviations_have_the_variance_of_one_error() -> None:
+def test_standard_deviations_match_the_error_variance() -> None:
     rng, sigma = np.random.default_rng(0), np.array([0.1, 0.5, 2.0])
     noisy = poses(rng, 4000) + sigma * rng.normal(size=(4000, 7, 3))
     found, enlarged = jackknife_residuals(torch.from_numpy(noisy), TARGET, ALONE)
@@ -52,7 +52,7 @@ def test_deviations_have_the_variance_of_one_error() -> None:
     assert ((enlarged >= 1) & (enlarged < 1.07)).all()  # two standard errors
 
 
-def test_few_anchors_rather_enlarge_deviations() -> None:
+def test_few_anchors_enlarge_standard_deviations() -> None:
     rng, enlarged = np.random.default_rng(0), []
     for _ in range(40):
         noisy = poses(rng, 12) + rng.normal(size=(12, 7, 3))
@@ -62,7 +62,7 @@ def test_few_anchors_rather_enlarge_deviations() -> None:
     assert 1 < np.median(enlarged) < 2
 
 
-def test_errors_that_poses_of_an_anchor_share_are_seen_where_they_differ_most() -> None:
+def test_errors_shared_within_an_anchor_are_detected_where_they_vary() -> None:
     """Only interventions on joint 0 make the pose look different: all the other poses are misread alike."""
     rng = np.random.default_rng(0)
     alike, under_first = rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 2, 3))
@@ -86,7 +86,7 @@ def apart(variance: float, *, kept: Array, additive: bool) -> Array:
     return np.broadcast_to(found, (1 + d, 1 + d, d))
 
 
-def test_the_variance_of_an_error_is_found_from_pairs_that_miss_a_part_of_it() -> None:
+def test_error_variance_is_recovered_from_partial_pairs() -> None:
     kept = np.array([0.1, 0.3, 0.5, 0.6])
     found = error_variance(apart(2.0, kept=kept, additive=False))
     np.testing.assert_allclose(found, 2.0)
@@ -98,7 +98,7 @@ def test_the_variance_of_an_error_is_found_from_pairs_that_miss_a_part_of_it() -
 
 
 @pytest.mark.parametrize("rough", [0.5, 1.0, 2.0, 4.0])
-def test_the_size_of_an_error_that_is_a_function_of_all_joints(rough: float) -> None:
+def test_error_size_of_functions_of_all_joints_is_estimated(rough: float) -> None:
     """Sines of random combinations of the angles: anchors show a half of the variance or less where it is smooth."""
     rng = np.random.default_rng(0)
     joints, target = 6, torch.arange(6).repeat_interleave(2)
@@ -125,7 +125,7 @@ def uneven(rng: np.random.Generator, count: int) -> tuple[Array, Array, Array]:
     return features, sigma * rng.normal(size=sigma.shape), sigma
 
 
-def test_errors_that_depend_on_the_image_are_found() -> None:
+def test_image_dependent_errors_are_found() -> None:
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 4000)
     spread = fit_variance(features, errors)
@@ -137,7 +137,7 @@ def test_errors_that_depend_on_the_image_are_found() -> None:
     assert found[:, 0] == pytest.approx(expected[:, 0], rel=0.25)
 
 
-def test_nothing_is_extrapolated_beyond_the_samples() -> None:
+def test_deviations_are_not_extrapolated_beyond_the_samples() -> None:
     features, errors, _ = uneven(np.random.default_rng(0), 1000)
     spread = fit_variance(features, errors)
     within, beyond = spread(features), spread(features + np.eye(8)[1] * 1e6 + np.eye(8)[7] * 1e6)
@@ -145,7 +145,7 @@ def test_nothing_is_extrapolated_beyond_the_samples() -> None:
 
 
 @pytest.mark.parametrize("factor", [-1.0, 1e-3, -250.0])
-def test_scale_and_sign_of_a_coordinate_only_scale_its_deviation(factor: float) -> None:
+def test_deviation_scales_with_its_coordinate(factor: float) -> None:
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 800)
     coordinates = rng.normal(size=(800, 2))
@@ -157,7 +157,7 @@ def test_scale_and_sign_of_a_coordinate_only_scale_its_deviation(factor: float) 
     np.testing.assert_allclose(fitted(factor), abs(factor) * fitted(1.0), rtol=1e-3)
 
 
-def test_samples_that_are_missing_do_not_count() -> None:
+def test_missing_samples_are_ignored() -> None:
     features, errors, _ = uneven(np.random.default_rng(0), 900)
     holes = errors.copy()
     holes[600:, 0] = np.nan
@@ -171,7 +171,7 @@ def trust_of(scores: Array | None) -> UncertaintyModel:
     return UncertaintyModel(novelty, None, scores)
 
 
-def test_intervals_from_held_out_hold_new_errors() -> None:
+def test_intervals_from_held_out_anchors_cover_new_errors() -> None:
     # 2,000 draws: four standard errors of the share that is held, and the share promised by 1,000 scores.
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 2000)
@@ -188,7 +188,7 @@ def test_intervals_from_held_out_hold_new_errors() -> None:
         np.testing.assert_allclose(intervals.scale, 1, atol=0.1)
 
 
-def test_without_error_samples_anchors_give_no_intervals() -> None:
+def test_missing_error_samples_give_no_intervals() -> None:
     assert intervals_from_held_out(trust_of(None)) is None
     assert intervals_from_held_out(trust_of(np.ones((5, 2))), 0.9) is None
 
@@ -201,7 +201,7 @@ def labelled(rng: np.random.Generator, count: int, bias: float) -> tuple[Array, 
     return coordinates, sigma, 2 - 0.5 * (coordinates - errors)
 
 
-def test_labels_widen_the_intervals_by_what_anchors_cannot_see() -> None:
+def test_labels_widen_intervals_for_errors_invisible_to_anchors() -> None:
     rng = np.random.default_rng(0)
     slope, intercept = np.array([-0.5]), 2.0
     narrow, wide = (intervals_from_labels(*labelled(rng, 1000, bias), slope) for bias in (0.0, 3.0))
@@ -223,14 +223,14 @@ def test_too_few_labels_give_no_intervals() -> None:
     assert intervals_from_labels(*labelled(rng, 9, 0.0), slope, 0.9) is not None
 
 
-def test_without_deviations_labels_give_one_width_for_all_images() -> None:
+def test_labels_without_deviations_give_one_width_for_all_images() -> None:
     coordinates, _, angles = labelled(np.random.default_rng(0), 400, 0.0)
     found = intervals_from_labels(coordinates, None, angles, np.array([-0.5]))
     assert found is not None
     assert found.scale[0] == pytest.approx(np.std(coordinates + 2 * (angles - 2)), rel=0.05)
 
 
-def test_intervals_come_back_from_json_and_damage_is_noticed() -> None:
+def test_intervals_round_trip_through_json_and_damage_is_detected() -> None:
     one = Intervals(0.9, np.array([1.0, 2.0]), np.array([1.5, 3.5]), "labels", 100, by_image=False)
     content = one.to_dict(["a", "b"])
     again = Intervals.from_dict(content, ["b", "a"])

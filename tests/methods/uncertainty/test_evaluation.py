@@ -42,7 +42,7 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
 
 
 @pytest.mark.slow
-def test_the_coverage_is_that_of_what_a_user_runs(own: Path, data: Path, tmp_path: Path) -> None:
+def test_evaluation_coverage_equals_that_of_predict(own: Path, data: Path, tmp_path: Path) -> None:
     measured = evaluate(own, data, tmp_path / "e", occlusions=(0,), show=False).trust_rows
     angles, held = open_dataset(data).states("test-id"), []
     for seed in range(PAPER_SIZES.repeats):
@@ -59,7 +59,7 @@ def test_the_coverage_is_that_of_what_a_user_runs(own: Path, data: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_shifted_poses_alone_are_not_taken_for_in_distribution(run: Path, data: Path, tmp_path: Path) -> None:
+def test_shifted_poses_are_not_taken_as_in_distribution(run: Path, data: Path, tmp_path: Path) -> None:
     rng, causal = np.random.default_rng(3), tiny.model()
     states = {"train": causal.sample(rng, 30), "test-ood": causal.sample_observational(rng, 1500)[:, None] + 0.3}
     shifted = tiny.write_data(
@@ -76,7 +76,7 @@ def test_shifted_poses_alone_are_not_taken_for_in_distribution(run: Path, data: 
 
 
 @pytest.mark.parametrize(("occlusions", "shown"), [((8, 0), 0), ((8,), 8)])
-def test_the_scatter_is_of_images_without_squares(
+def test_scatter_uses_images_without_squares(
     run: Path, data: Path, tmp_path: Path, occlusions: tuple[int, ...], shown: int
 ) -> None:
     evaluate(run, data, tmp_path / "e", occlusions=occlusions, show=False)
@@ -85,7 +85,7 @@ def test_the_scatter_is_of_images_without_squares(
 
 
 @pytest.mark.slow
-def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path, tmp_path: Path) -> None:
+def test_flag_is_evaluated_on_disturbed_images_and_other_data_sets(run: Path, data: Path, tmp_path: Path) -> None:
     from ropes.evaluation.flags import disturbed
 
     inverted = 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))
@@ -110,7 +110,7 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
     assert told["mirrored"].auroc < 0.9  # a mirrored blob is a blob, and nothing in these pictures stands still
 
 
-def test_data_sets_that_are_no_match_are_refused_before_anything_is_read(
+def test_incompatible_out_of_distribution_data_is_refused_first(
     run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(1), 4))[..., :1, :, :]}

@@ -39,7 +39,7 @@ def coverage_and_width(
     return {(row["intervals"], row["calibration_labels"]): (row["coverage"], row["width"]) for _, row in found}
 
 
-def test_around_the_right_map_all_kinds_hold_their_level() -> None:
+def test_all_interval_kinds_keep_their_level_with_the_right_calibration() -> None:
     found = coverage_and_width(lambda read: SLOPE * read + 0.3)
     assert list(found) == [("commanded", 0), ("labels", 100), ("anchors", 1000), ("labels", 1000)]
     for held, width in found.values():
@@ -47,26 +47,26 @@ def test_around_the_right_map_all_kinds_hold_their_level() -> None:
         assert width == pytest.approx(2 * 1.645 * NOISE * abs(SLOPE), rel=0.1)
 
 
-def test_around_a_wrong_map_there_is_no_truth() -> None:
+def test_commanded_intervals_do_not_cover_with_a_wrong_calibration() -> None:
     found = coverage_and_width(lambda read: SLOPE * read + 10)
     assert found["commanded", 0][0] == 0
     assert found["anchors", 1000][0] > 0.85
 
 
-def test_intervals_follow_the_bend_of_the_map() -> None:
+def test_intervals_follow_a_bent_calibration() -> None:
     straight, bent = (coverage_and_width(to)["commanded", 0] for to in (lambda z: SLOPE * z, lambda z: SLOPE * z**3))
     assert bent[1] < 0.7 * straight[1]  # flat where most coordinates are
 
 
-def test_a_map_that_is_not_told_gives_no_rows() -> None:
+def test_missing_calibration_gives_no_rows() -> None:
     assert set(coverage_and_width(None, (1000,))) == {("anchors", 1000), ("labels", 1000)}
 
 
-def test_too_few_labels_for_the_level_have_no_intervals_of_their_own() -> None:
+def test_too_few_labels_give_no_intervals_from_labels() -> None:
     assert set(coverage_and_width(None, (5,))) == {("anchors", 5)}
 
 
-def test_shifted_poses_alone_are_compared_with_nothing() -> None:
+def test_shifted_poses_alone_have_no_auroc() -> None:
     trust, reading, angles = setup()
     (_, row), *_ = measure_uncertainty(trust, {("ood", 0): reading}, {"ood": angles}, labelled={100: [drawn(100, 0)]})
     assert (row["split"], row["auroc"]) == ("ood", None)

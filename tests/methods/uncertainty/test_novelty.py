@@ -32,7 +32,7 @@ def novelty() -> OODScore:
     return fit_ood(features, pixels, *images(rng, 1000))
 
 
-def test_foreign_things_are_told_as_boxes_in_pixels() -> None:
+def test_foreign_objects_are_returned_as_pixel_boxes() -> None:
     parts = np.zeros((3, 4, 4), dtype=bool)
     parts[0, 0, 1], parts[0, 1, 2] = True, True  # touch by a corner
     parts[2, 3, 0], parts[2, 0, 3] = True, True
@@ -40,7 +40,7 @@ def test_foreign_things_are_told_as_boxes_in_pixels() -> None:
     assert found == {"a": [[4, 0, 12, 8]], "c": [[12, 0, 16, 4], [0, 12, 4, 16]]}
 
 
-def test_the_third_distance_is_of_networks_that_tell_what_is_foreign() -> None:
+def test_third_distance_requires_a_foreign_object_head() -> None:
     rng = np.random.default_rng(0)
     features, pixels = images(rng, 1000)
     others = images(rng, 1000)
@@ -54,14 +54,14 @@ def test_the_third_distance_is_of_networks_that_tell_what_is_foreign() -> None:
     assert (untold(*usual) > 1).mean() < 0.03
 
 
-def test_one_image_in_a_hundred_is_flagged_in_distribution(novelty: OODScore) -> None:
+def test_one_in_distribution_image_in_a_hundred_is_flagged(novelty: OODScore) -> None:
     rng = np.random.default_rng(1)
     flagged = (novelty(*images(rng, 4000)) > 1).mean()
     assert abs(flagged - FALSE_ALARMS) < 4 * np.sqrt(FALSE_ALARMS * (1 / 4000 + 1 / 1000))
 
 
 @pytest.mark.parametrize("what", ["features", "pixels"])
-def test_what_differs_from_either_is_flagged(novelty: OODScore, what: str) -> None:
+def test_deviation_in_features_or_pixels_is_flagged(novelty: OODScore, what: str) -> None:
     rng = np.random.default_rng(2)
     usual, (features, pixels) = novelty(*images(rng, 500)), images(rng, 500)
     if what == "features":
@@ -73,14 +73,14 @@ def test_what_differs_from_either_is_flagged(novelty: OODScore, what: str) -> No
     assert (found > 1).mean() > 0.6
 
 
-def test_what_moves_may_look_like_anything_that_was_seen(novelty: OODScore) -> None:
+def test_moving_pixels_may_take_any_seen_value(novelty: OODScore) -> None:
     rng = np.random.default_rng(4)
     features, pixels = images(rng, 500)
     pixels[:, :30] = images(rng, 500)[1][:, :30]
     assert abs((novelty(features, pixels) > 1).mean() - FALSE_ALARMS) < 0.03
 
 
-def test_distances_by_hand() -> None:
+def test_distances_match_hand_calculation() -> None:
     plain = OODScore(np.zeros(2), np.eye(2), np.array([0.2, 0.0]), np.array([0.4, 0.0]), np.array([4.0, 0.01]), 2.0)
     shown = np.array([[0.3, 0.0], [0.6, 0.0], [0.1, -0.2]])
     np.testing.assert_allclose(plain.parts(np.zeros((3, 2)), shown)[:, 1], [0, 0.04, 0.05])
@@ -88,19 +88,19 @@ def test_distances_by_hand() -> None:
     np.testing.assert_allclose(plain(np.zeros((1, 2)), shown[1:2]), [2.0])
 
 
-def test_images_that_are_all_the_same_are_no_reason_to_fail() -> None:
+def test_constant_images_do_not_fail() -> None:
     same = np.ones((20, 4)), np.zeros((20, 6))
     found = fit_ood(*same, *same)
     assert (found(*same) <= 1).all()
     assert (found(same[0] + 1, same[1]) > 0).all()
 
 
-def test_it_survives_the_file(novelty: OODScore) -> None:
+def test_ood_score_round_trips(novelty: OODScore) -> None:
     shown = images(np.random.default_rng(3), 50)
     np.testing.assert_allclose(OODScore.from_tree(novelty.to_tree())(*shown), novelty(*shown), rtol=1e-4)
 
 
-def test_columns_of_a_prediction_by_hand() -> None:
+def test_prediction_columns_match_hand_calculation() -> None:
     intervals = Intervals(0.8, np.array([1.0, 3.0]), np.array([2.0, 0.5]), "labels", 50)
     values, sigma = np.array([[1.0, -1.0]]), np.array([[0.1, 0.4]])
     (pose,) = uncertainty_columns(
@@ -119,7 +119,7 @@ def test_columns_of_a_prediction_by_hand() -> None:
     assert uncertainty_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
 
 
-def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
+def test_missing_outputs_are_reported_in_one_line(tmp_path: Path) -> None:
     some = Intervals(0.9, np.ones(1), np.ones(1), "labels", 50)
     assert missing_fields(tmp_path, known=True, intervals=some) is None
     assert "no standard deviations, intervals and flags" in str(missing_fields(tmp_path, known=False, intervals=None))

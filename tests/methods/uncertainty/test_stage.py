@@ -25,7 +25,7 @@ from tests import tiny
 from tests.methods.uncertainty.recipe import RECIPE
 
 
-def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
+def test_finished_stage_is_skipped_and_repetition_is_identical(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tiny.tree(own)
@@ -42,13 +42,13 @@ def _never(*_: object) -> None:
 
 
 @pytest.mark.any_processor
-def test_other_weights_are_asked_anew(own: Path, data: Path) -> None:
+def test_stage_is_repeated_for_other_weights(own: Path, data: Path) -> None:
     first = load_tree(own / UNCERTAINTY_FILE)["fingerprint"]
     anchored.fit(data, own, replace(RECIPE, anchor_weight=1.0), show=False)
     assert load_tree(own / UNCERTAINTY_FILE)["fingerprint"] != first
 
 
-def test_each_half_of_the_held_out_anchors_scores_the_other(run: Path) -> None:
+def test_held_out_halves_are_scored_by_each_other(run: Path) -> None:
     trust = Estimator.load(run).trust
     assert trust is not None
     assert trust.scores is not None
@@ -58,7 +58,7 @@ def test_each_half_of_the_held_out_anchors_scores_the_other(run: Path) -> None:
     assert 0.5 < np.sqrt((trust.scores**2).mean()) < 2
 
 
-def test_a_reading_is_the_coordinates_with_more(run: Path, data: Path) -> None:
+def test_reading_adds_deviation_and_distance_to_the_coordinates(run: Path, data: Path) -> None:
     estimator = Estimator.load(run)
     images = open_dataset(data).read_images(range(300))
     reading = estimator.read(images)
@@ -118,7 +118,7 @@ def test_predictions_carry_deviations_intervals_and_the_flag(
     assert (np.abs(held - 0.9) < 4 * np.sqrt(0.09 * (1 / 100 + 1 / len(angles)))).all()
 
 
-def test_the_level_widens_intervals_and_few_labels_leave_them_to_anchors(
+def test_higher_level_widens_intervals_and_few_labels_fall_back_to_anchors(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sources = []
@@ -136,7 +136,7 @@ def test_the_level_widens_intervals_and_few_labels_leave_them_to_anchors(
     assert capsys.readouterr().err == "ropes: 5 samples are too few for 90% intervals of their own\n"
 
 
-def test_commanded_distributions_need_no_label_for_intervals(
+def test_commanded_calibration_gets_intervals_without_labels(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commanded, "require_consistency", lambda *_: None)  # a run of few steps reads badly
@@ -147,7 +147,7 @@ def test_commanded_distributions_need_no_label_for_intervals(
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_a_run_from_before_predicts_without_and_says_so(
+def test_run_of_an_earlier_version_predicts_without_intervals_and_warns(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own / UNCERTAINTY_FILE).unlink()
@@ -172,7 +172,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_data_without_complete_anchors_leave_the_flag(
+def test_data_without_complete_anchors_gives_only_the_flag(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own / UNCERTAINTY_FILE).unlink()
@@ -192,7 +192,9 @@ def test_data_without_complete_anchors_leave_the_flag(
 
 
 @pytest.mark.any_processor
-def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_held_out_anchors_give_no_uncertainty_model(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=6)
     anchored.fit(few, tmp_path / "run", RECIPE, show=False)
     assert capsys.readouterr().err == "ropes: no uncertainty model: 3 held-out anchors are too few; record more\n"
@@ -200,7 +202,7 @@ def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize("damage", ["cut", "other format", "part"])
-def test_a_damaged_file_is_named(own: Path, damage: str) -> None:
+def test_damaged_trust_file_is_reported(own: Path, damage: str) -> None:
     from ropes.models.checkpoints import save_tree
 
     path = own / UNCERTAINTY_FILE
@@ -214,7 +216,7 @@ def test_a_damaged_file_is_named(own: Path, damage: str) -> None:
         Estimator.load(own)
 
 
-def test_a_damaged_calibration_is_named(own: Path, data: Path) -> None:
+def test_damaged_calibration_is_reported(own: Path, data: Path) -> None:
     calibrate(own, data=data, samples=50)
     path = own / CALIBRATION_FILE
     path.write_text(path.read_text().replace('"labels"', '"guesses"'))
@@ -240,7 +242,7 @@ def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
     assert intervals.samples == 210
 
 
-def test_ropes_runs_have_it_too(tiny_run: Path, tiny_data: Path) -> None:
+def test_ropes_runs_have_an_uncertainty_model(tiny_run: Path, tiny_data: Path) -> None:
     reading = Estimator.load(tiny_run).read(open_dataset(tiny_data).read_images(range(5)))
     assert reading.deviation is not None
     assert reading.distance is not None

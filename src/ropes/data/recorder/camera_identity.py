@@ -22,7 +22,7 @@ Means = NDArray[np.float32]
 def require_same_cameras(folder: RecordingFolder, images: Mapping[str, Image]) -> None:
     """Check that each camera shows what it shows in the anchors that are recorded.
 
-    Cameras whose images are alike, as before a white wall, cannot be told apart.
+    Cameras with similar images, as in front of a white wall, cannot be distinguished.
 
     Args:
         folder: the recording.

@@ -32,7 +32,7 @@ from ropes.simulation.collisions import CollisionChecker
 from ropes.simulation.settings import Setting
 
 Floats = NDArray[np.float64]
-#: Distance from its place in the simulated plan at which a joint that is not commanded is told, radians.
+#: Distance from its place in the simulated plan above which an uncommanded joint is reported, radians.
 _ELSEWHERE = 0.1
 #: Frames of a pose, about, for which a simulated camera draws its faults.
 _FRAMES = 3
@@ -115,7 +115,7 @@ def record_data(
     # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
     left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
     with ExitStack() as stack:
-        # The simulation of a long plan takes minutes: what does not answer is told before.
+        # The simulation of a long plan takes minutes: so devices that do not answer are reported first.
         devices = None if options.only_plan or not left else _connect(stack, options, plan, folder)
         low, high = options.limits.ranges(options.model.joints)
         robot, workspace = options.setting.robot, options.limits.workspace

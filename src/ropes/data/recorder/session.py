@@ -30,7 +30,7 @@ from ropes.errors import UserError
 Floats = NDArray[np.float64]
 #: Times that an anchor is recorded again where another try can mend a fault.
 _AGAIN = 1
-#: Times that an arm is told to stop until it does.
+#: Number of attempts to stop the arm.
 _STOPS = 5
 #: Lines about faults of one kind that are printed.
 _LINES = 3

@@ -13,7 +13,7 @@ from ropes.errors import UserError
 
 #: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
 STILL_SPEED, STILL_STEP = 0.02, 0.002
-#: Nobody knows what the arm does between two views that are further apart than so many of their median intervals, or of
+#: The arm's motion is unknown between two views further apart than so many of their median intervals, or of
 #: those of the joint positions.
 _GAP = 5
 #: Rounding of time stamps, seconds.

@@ -1,6 +1,6 @@
 """Imports a recording: opens it, chooses poses, and writes a data set shard by shard.
 
-An interrupted import leaves complete shards only; the same call goes on.  Bad input leaves nothing.
+An interrupted import leaves complete shards only; the same call resumes it.  Bad input leaves nothing.
 """
 
 import shutil
@@ -106,7 +106,7 @@ def _require_outside(out: Path, path: Path) -> None:
 def _planned(
     streams: Streams, views: Mapping[str, View], options: ImportOptions, out: Path, progress: bool
 ) -> tuple[Plan, Looks]:
-    """The plan, and what a look at the images shows; without such a look where nothing needs it."""
+    """The plan, and the survey of the images; the survey is empty where the options do not need it."""
     cameras = streams.recording.cameras
     if streams.selection == "dwell" and not dwells_by_positions(streams):
         frames = {

@@ -28,7 +28,7 @@ _ROWS = 16
 
 
 class LeRobot:
-    """LeRobot folders, told by `meta/info.json`."""
+    """LeRobot folders, recognised by `meta/info.json`."""
 
     def recognises(self, path: Path) -> bool:
         """See `Source`."""

@@ -164,7 +164,7 @@ def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] 
         streams: see `read_streams`.
         options: of the import.
         motion: whether the arm stands still from each view to the next, of each episode, by the images; None where the
-            positions say so or nobody asks.
+            joint positions show it or the selection does not need it.
 
     Raises:
         UserError: no pose is left, or no dwell is found.

@@ -1,6 +1,6 @@
 """One pass over the images of each camera: where something moves, and when.
 
-The state is saved every few seconds, so that an interrupted pass goes on.  Memory does not grow with the number of
+The state is saved every few seconds, so that an interrupted pass can resume.  Memory does not grow with the number of
 images.
 """
 

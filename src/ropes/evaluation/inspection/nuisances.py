@@ -1,7 +1,7 @@
 """Measures what a camera adds to its images: light, noise, shake, passers-by. Uses images alone.
 
 Each frame is registered to the camera's own background, see `ropes.models.registration.Registration`.  The parameters
-of the frames tell light and place; what is left tells noise, passers-by and another background.
+of the frames give exposure and camera shift; the residuals give noise, passers-by and a changed background.
 """
 
 from dataclasses import dataclass
@@ -39,21 +39,23 @@ _OTHER_BACKGROUND = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Nuisances:
-    """What was measured of one camera.
+    """Measured nuisances of one camera.
 
     Attributes:
         light: standard deviation of the exposure over frames, stops.
         noise: standard deviation of the noise in still parts of the image, grey levels.
         jitter: standard deviation of a frame's shift along an axis, without slow drift, pixels; NaN where the
-            background has too few edges to tell.
-        creep: distance between the first and the last tenth of the frames, pixels; NaN likewise.
+            background has too few edges to estimate it.
+        creep: distance between the first and the last tenth of the frames, pixels; NaN where the background has too few
+            edges.
         blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels;
             NaN without edges.
         saturated: share of pixels at 0 or 255.
-        crowded: share of frames in which more changes than the arm; NaN where that cannot be told, see
-            `ropes.models.frame_changes.crowded_share`, or where the arm does not move alike in all frames.
+        crowded: share of frames in which something besides the arm moves; NaN where this cannot be estimated, see
+            `ropes.models.frame_changes.crowded_share`, or where the arm's motion differs between parts of the
+            recording.
         moved_background: share of the background that differs between the first and the second half; NaN where the arm
-            does not move alike in all frames.
+            moves differently in different parts of the recording.
     """
 
     light: float
@@ -72,8 +74,9 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     Args:
         frames: uint8 (n, height, width), or in colour (n, height, width, 3), in the order of recording; some hundred
             are enough.  Of colour the luma is measured (BT.601), and a pixel is saturated where a channel is.
-        mixed: the arm moves alike in all parts of the recording; otherwise its own motion looks like that of others,
-            and `crowded` and `moved_background` are NaN.
+        mixed: regimes are mixed in time, so that the arm's motion has the same distribution in all parts of the
+            recording; otherwise the arm's motion cannot be separated from other motion, and `crowded` and
+            `moved_background` are NaN.
 
     Raises:
         ValueError: fewer than 10 frames.
@@ -196,8 +199,8 @@ def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, .
         lines.append(f"{found.saturated:.0%} of the pixels are black or white: change the exposure")
     if np.isnan(found.crowded) and not np.isnan(found.moved_background):
         lines.append(
-            "the changed area varies more than that of an arm, so frames with people cannot be told: keep people out "
-            "of view, and the arm in view"
+            "the changed area varies more than that of an arm, so frames with people cannot be detected: keep people "
+            "out of view, and the arm in view"
         )
     if found.crowded > 0.02:
         lines.append(f"in {found.crowded:.0%} of the frames more moves than the arm: keep people out of view")

@@ -23,7 +23,7 @@ _DEVIATIONS = 3.0
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What differs between the frames of a recording beside the arm.
+    """Differences between the frames of a recording that are not the arm.
 
     Attributes:
         levels: (V,), greatest difference of two frames of each camera that noise explains, grey levels.

@@ -1,4 +1,4 @@
-"""Measures what a higher resolution would show of the joint that moves the fewest pixels."""
+"""Estimates how many pixels a higher resolution adds for the joint that moves the fewest pixels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Resolution:
         image_size: side of the whole images in pixels.
         window_image_size: side of the larger images, which the data set has.
         pixels: pixels that change at `image_size`, mean over poses.
-        window_pixels: pixels that change at `window_image_size`, likewise.
+        window_pixels: pixels that change at `window_image_size`, mean over poses.
         lost: share of the energy of the change that the average to `image_size` removes.
     """
 

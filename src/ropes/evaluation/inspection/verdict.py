@@ -163,10 +163,11 @@ def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int
     if any(fault.endswith(_ONE_ANCHOR) for fault in every):
         lines.append(
             "split each policy's recording into several episodes: training and validation need different ones, since "
-            "poses of one episode are too alike"
+            "poses of one episode are too similar"
         )
     if not all(fault.endswith(_ONE_ANCHOR) for fault in every):
-        lines.append("record what the first line misses; a joint that moves in no image cannot be learnt")
+        missing = "record the data that the first line reports as missing"
+        lines.append(f"{missing}; a joint that no image shows cannot be learnt")
     if complete < 1:
         lines.append(
             f"{1 - complete:.0%} of the anchors lack a regime, or have one twice: method anchored needs all of them "

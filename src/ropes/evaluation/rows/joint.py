@@ -71,7 +71,7 @@ class Row(JointConditions, MeasuredRow):
 
     Attributes:
         mcc_mean, mcc_std: absolute correlation, mean and standard deviation over the repeats.
-        mse_mean, mse_std: likewise of the squared error, rad².
+        mse_mean, mse_std: mean and standard deviation of the squared error over the repeats, rad².
         mcc_matched: as `mcc_mean`, after the best one-to-one assignment of coordinates to joints on the calibration
             poses; None if not recorded.
         r2_mean: R² of the calibrated angles, mean over the repeats; None if not recorded.

@@ -49,7 +49,7 @@ class Fit:
     Args:
         run: identity of the run.
         rotate: camera → degrees clockwise; None is the key for all cameras.
-        crop: camera → (left, top, width, height) in pixels after the rotation; likewise.
+        crop: camera → (left, top, width, height) in pixels after the rotation; None is the key for all cameras.
 
     Raises:
         UserError: an option names an unknown camera.

@@ -56,7 +56,7 @@ class McapLog(Sink):
     """A MCAP file with the topics /joint_states, /tf, /estimate and /camera/NAME.
 
     The file has its name once it is complete; until then a file beside it ends in .partial, from which `mcap recover`
-    saves what a kill leaves.
+    recovers the messages after a kill.
 
     Args:
         path: of the file.

@@ -124,7 +124,7 @@ class Page(Sink):
         while True:
             with self._changed:
                 while not self._stopped and (self._newest is None or not self._server.get_clients()):
-                    self._changed.wait(_PERIOD)  # nobody looks, so nothing is drawn
+                    self._changed.wait(_PERIOD)  # no browser is connected, so nothing is drawn
                 estimate, self._newest = self._newest, None
                 if self._stopped:
                     return

@@ -96,7 +96,7 @@ class Rosbridge(Sink):
         topic: name of the topic.
 
     Raises:
-        UserError: roslibpy is not installed, the address has another form, or nobody answers there.
+        UserError: roslibpy is not installed, the address has another form, or no rosbridge answers.
     """
 
     def __init__(self, address: str, topic: str = TOPIC) -> None:

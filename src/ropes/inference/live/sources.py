@@ -174,8 +174,8 @@ class Folders:
             raise UserError(f"no folder {missing[0]}")
 
     def captures(self, start: float) -> Iterator[Capture]:
-        """The images of the newest pose, whenever there is a new one; while there is none, now and then no images."""
-        known, changes, waiting_since, told = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
+        """Yields the images of each newest pose; while there is none, an empty capture at regular intervals."""
+        known, changes, waiting_since, last_yield = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
         files, names, fresh = list[dict[str, Path]](), set[str](), list[str]()
         while True:
             now = tuple(path.stat().st_mtime_ns for path in self.folders.values())
@@ -184,9 +184,9 @@ class Folders:
                 names = set(files[0]).intersection(*files[1:])
                 fresh = sorted(names - known, key=lambda name: (_changed(paths[name] for paths in files), name))
             if not fresh:
-                if time.monotonic() - told > HEARTBEAT:
-                    told = time.monotonic()
-                    yield Capture(told, {})  # the reader may have gone
+                if time.monotonic() - last_yield > HEARTBEAT:
+                    last_yield = time.monotonic()
+                    yield Capture(last_yield, {})  # the reader may have gone
                 time.sleep(_POLL)
                 continue
             stamp = time.monotonic()
@@ -199,7 +199,7 @@ class Folders:
                 time.sleep(_POLL)
                 continue
             self.skipped = len(fresh) - 1 if known else 0  # what lay there before is no stream
-            known, fresh, waiting_since, told = names, [], float("inf"), stamp
+            known, fresh, waiting_since, last_yield = names, [], float("inf"), stamp
             shown = {camera: image for camera, image in zip(self.cameras, images, strict=True) if image is not None}
             yield Capture(stamp, shown)
 

@@ -33,7 +33,7 @@ class RegimeStage(EncoderStage):
         network: to train.
         recipe: its settings.
         held_regime: index of each held-out pose's regime, see `head_regimes`, (n,).
-        common: as of `EncoderStage`, with held_out uint8 (n, V, S, S).
+        common: arguments of `EncoderStage`, with held_out uint8 (n, V, S, S).
     """
 
     def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, *, held_regime: Tensor, **common: Any) -> None:

@@ -58,7 +58,7 @@ class AnchoredStage(EncoderStage):
         network: to train.
         recipe: its settings.
         held_trusted: which held-out poses count, bool (A, R).
-        common: as of `EncoderStage`.
+        common: arguments of `EncoderStage`.
 
     Attributes:
         recent: coordinates of recent training anchors, each at its last training step, (at most `_RECENT`, R, d).
@@ -150,7 +150,7 @@ class AnchoredStage(EncoderStage):
 
         The causal graph decides whether any joint has descendants; one graph in a hundred is wrong about that.  If so,
         `estimate_descendants` decides which ones: it misses few, at the price of some coordinates that contain
-        another joint by mistake, and then may go on doing so.
+        another joint by mistake, and then may keep doing so.
         """
         self.graphs = torch.cat([self.graphs, descendants(self.recent, self.target)[None]])[-_GRAPHS:]
         confirmed = self.graphs.sum(0) >= _CONFIRMATIONS

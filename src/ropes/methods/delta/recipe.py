@@ -65,7 +65,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
 
     Deviation: under the compact preset ResNets begin from scratch; the reference's, and those of the paper's preset,
     from ImageNet.  Why: no such weights come with the package.  Effect: not known; all methods of the compact preset
-    begin from scratch alike.
+    begin from scratch.
 
     Deviation: the weights of ICM's and SMS's losses are .1 and 1, where the reference sweeps five values of each over
     ten seeds; ICM's critic learns in the same step by a reversed gradient, where the reference alternates.  Why: two

@@ -20,7 +20,7 @@ _ADAPTED, _HELD_OUT = 256, 256
 
 
 def without_passers_by(context: Context, images: TrainingImages) -> TrainingImages:
-    """Training images from which a cleaner has removed what is not the arm; the same images where nobody passes.
+    """Training images after a cleaner has removed foreign objects; unchanged if the recording has no passers-by.
 
     The cleaner learns from the trusted poses.  Poses in which it leaves too much are not trusted afterwards.
 

@@ -21,7 +21,7 @@ from ropes.models.autoencoder import AE2, Standardise
 from ropes.models.dense import DenseAE2, Directions
 
 _HELD_OUT_POSES = 512
-#: Version of `score_loss`: a training under an earlier one begins anew.
+#: Version of `score_loss`: a checkpoint of an earlier version is discarded and training restarts.
 _SCORE_LOSS = 2
 
 

@@ -106,7 +106,7 @@ class RopesRecipe:
         if not self.foreign:
             object.__setattr__(self, "student_encoder", _STUDENT_ENCODER)
             object.__setattr__(self, "student", _STUDENT)
-        elif self.student_encoder == _student_encoder(self.student_encoder.image_size):  # nobody's choice
+        elif self.student_encoder == _student_encoder(self.student_encoder.image_size):  # the default
             object.__setattr__(self, "student_encoder", _student_encoder(self.ae1.image_size))
         elif self.student_encoder.window or self.student_encoder.image_size != self.ae1.image_size:
             raise UserError(
@@ -142,7 +142,7 @@ def paper_recipe() -> RopesRecipe:
     Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint; rates are those of the
     tables, not searched, and rectified outputs start with a positive bias.  Why: the paper gives no λ; its search of
     rates (App. C) takes many trainings, and a rectified output that starts below zero gets no gradient.  Effect: not
-    measured; this preset has not been run completely, for want of a GPU.
+    measured; this preset has not been run completely, because no GPU was available.
 
     Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
     single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the

@@ -26,7 +26,7 @@ from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
 
-#: Version of the network and its targets: a training of an earlier one begins anew.
+#: Version of the network and its targets: a checkpoint of an earlier version is discarded and training restarts.
 _STUDENT = 4
 #: Largest number of held-out poses that a record evaluates.
 _EVALUATED = 1_024

@@ -79,7 +79,7 @@ def without_doubted(images: TrainingImages, registration: Registration, *, show:
         return images.trusting(~doubted)
     found = f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses"
     if int((~doubted).sum()) < _FEWEST:
-        print(f"{found}, too few others remain, and all train: record with nobody in view", file=sys.stderr)
+        print(f"{found}; too few others remain, so all are used: record without people in view", file=sys.stderr)
         return images.trusting(np.ones_like(doubted))
     if show:
         print(f"{found}, which do not train", file=sys.stderr)

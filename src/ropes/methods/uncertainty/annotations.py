@@ -85,7 +85,7 @@ def reasons(
     Args:
         cameras: (V,) names.
         light: views whose light has drifted, (V,); None for a run on renderings, which have no usual range.
-        place: views whose camera has moved, likewise.
+        place: views whose camera has moved, (V,); None for a run on renderings.
         foreign: (V, s, s), parts of a view with a foreign object; None for a run without a detector.
     """
     seen = {"light": light, "camera moved": place, "foreign object": foreign}

@@ -82,7 +82,7 @@ class Reading:
         foreign: bool (n, V, s, s), parts of a view with a foreign object, detected by the student or removed by the
             cleaner of a recording's passers-by; None for a run without either.
         drift: bool (n, V) each, views whose light, and whose camera's place, differ from those of the training images;
-            None where nobody asks, and for a run on renderings, which have no usual range.
+            None if not requested, and for a run on renderings, which have no usual range.
     """
 
     coordinates: Array

@@ -57,7 +57,7 @@ class LeRobotRobot(Robot):
         clock: of goals along the way.
 
     Raises:
-        UserError: the arm has no such joint, or tells its position in another unit.
+        UserError: the arm has no such joint, or reports its position in another unit.
     """
 
     def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
