@@ -144,7 +144,7 @@ def test_card_describes_the_estimator_and_its_results(packaged: Path, run: Path)
     (first, _) = found.pose_rows
     assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
     tables = [block for block in card.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 6  # what it is, MSE, MCC, poses, intervals, out-of-distribution images
+    assert len(tables) == 7  # what it is, RMS, MSE, MCC, poses, intervals, out-of-distribution images
     assert f"| moved by 1 px | {found.flag_rows[0].auroc:.3f} |" in card
     for table in tables:
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1

@@ -202,7 +202,7 @@ def test_benchmark_measures_cost_and_detection_of_occlusion(
     assert page.startswith("a\n<!-- figures:foreign -->\n| in the picture | J1 | J2 | off | ")
     assert page.endswith("\n<!-- /figures -->\nz\n")
     assert "old" not in page
-    assert f"| nothing | {clean['mse'][0]:.4f} | " in page
+    assert f"| nothing | {np.degrees(np.sqrt(clean['mse'][0])):.1f} | " in page
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from ropes.report.words import joint_label, map_of
 #: The poses behind intervals.
 _FROM = {"anchors": "held-out poses, without labels", "labels": "labelled poses"}
 #: Scores of the table of models.
-_SCORES = {"dci": "DCI", "mig": "MIG", "mcc": "MCC", "informativeness": "R²", "trees_id": "trees"}
+_SCORES = {"dci": "DCI", "mcc": "MCC", "informativeness": "R²", "trees_id": "trees"}
 _SCORES |= {f"trees_{name}": name.upper().replace("_", "-") for name in ("ood1_a", "ood2_a", "ood2_b")}
 
 

@@ -116,10 +116,10 @@ def test_advice_is_given_only_for_weak_joints() -> None:
         "25% of the anchors lack a regime, or have one twice: method anchored needs all of them complete; "
         "ldr and ropes do not",
     )
-    assert "record what the first line misses" in " ".join(advised(report(moved=0.0)))
+    assert "record the data that the first line reports as missing" in " ".join(advised(report(moved=0.0)))
     split = advised(report(anchors=(1, 1)))
     assert len(split) == 1
     assert split[0].startswith("split each policy's recording into several episodes")
     both = " ".join(advised(report(anchors=(1, 1)), report(moved=0.0)))
     assert "split each policy's recording" in both
-    assert "record what the first line misses" in both
+    assert "record the data that the first line reports as missing" in both
