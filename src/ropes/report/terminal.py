@@ -54,11 +54,10 @@ def _joints(cells: Iterable[JointErrors]) -> Table:
     """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R²."""
     found = list(cells)
     measured = any(cell.r2 is not None for cell in found)
-    columns = [*text_columns("split"), *number_columns("occlusion"), *text_columns("joint")]
+    columns = text_columns("split", "joint")
     lines = [
         [
-            cell.split,
-            f"{cell.occlusion} px" if cell.occlusion else "none",
+            f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split,
             joint_label(cell.joint),
             rms(cell.mse),
             _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
