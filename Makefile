@@ -45,7 +45,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(STAMP) ## simulate, learn without a label, evaluate and report: some 9 minutes on two cores with AMX, 18 without
+demo: $(STAMP) ## simulate, learn without a label, evaluate and report: 8 to 18 minutes on two cores
 	$(BIN)/ropes reproduce demo --out $(DEMO)
 
 # Mypy is one process: beside the tests it takes half a minute less of two cores.
