@@ -144,6 +144,22 @@ def test_folders_without_results_are_refused(tmp_path: Path, capsys: pytest.Capt
     assert not list(tmp_path.iterdir())
 
 
+def test_csv_never_replaces_results(tmp_path: Path, found: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results.json"
+    results.write(path, found)
+    before = path.read_bytes()
+    for words, message in (
+        ([], "needs a folder with results.json"),
+        ([str(path), "--out", str(path)], "is one of the results"),
+        ([str(path), "--out", str(tmp_path)], "is a folder"),
+        ([str(path), str(tmp_path), "--out", str(tmp_path / "a.csv")], "named twice"),
+    ):
+        assert cli.main(["csv", *words]) == 2
+        assert message in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("path", sorted(COMMITTED.glob("*-compact.json")), ids=lambda path: path.stem)
 def test_figures_of_committed_results_differ_in_their_conditions(path: Path) -> None:
     rows = [{name: value for name, value in row.items() if name != "value"} for row in figures(results.read(path))]

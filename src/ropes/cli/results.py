@@ -60,6 +60,8 @@ class Csv:
     """CSV file; results.csv beside the results if omitted."""
 
     def __post_init__(self) -> None:
+        if not self.results:
+            raise UserError("ropes csv needs a folder with results.json, or a results file")
         if self.out is None and len(self.results) > 1:
             raise UserError(f"{len(self.results)} results need the name of one file; give --out")
 
@@ -70,6 +72,11 @@ class Csv:
 
         paths = [path / "results.json" if path.is_dir() else path for path in self.results]
         out = paths[0].with_suffix(".csv") if self.out is None else self.out
+        resolved = [path.resolve() for path in paths]
+        if len(set(resolved)) < len(resolved):
+            raise UserError("the same results are named twice; name each once")
+        if out.is_dir() or out.resolve() in resolved:
+            raise UserError(f"{out} is {'a folder' if out.is_dir() else 'one of the results'}; give --out another name")
         count = write_csv(out, [read(path) for path in paths])
         print(f"wrote {out}: {count} figures")
 
