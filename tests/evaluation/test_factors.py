@@ -111,8 +111,10 @@ def test_latents_are_computed_once_and_stored_with_their_factors(
         save_file(
             {name: np.asarray(2 * values) for name, values in weights.items()}, other / "vae" / "weights.safetensors"
         )
+        (pictures,) = copy.rglob("pictures.npz")
         with pytest.raises(AssertionError, match="read again"):
             evaluate_factors(other, measured_finger, copy, name="disentanglement")
+        assert not pictures.exists()  # they are of other weights
     shutil.copyfile(measured / "evaluation.json", copy / LATENTS_FILE)
     with pytest.raises(UserError, match=r"is damaged .*; delete it and run the same command again"):
         evaluate_factors(run, measured_finger, copy)
