@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.metrics import assignment, correlation_matrix, dci, dci_es, explained, infomec, mig, sap, tmex
+from ropes.metrics import dci, dci_es, explained, infomec, mcc, mig, sap, tmex
 
 Floats = NDArray[np.float64]
 
@@ -32,14 +32,12 @@ def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int,
 # %% Every metric is one function of latents and factors.
 def measured(latents: Floats, factors: Floats, categorical: tuple[int, ...]) -> dict[str, float]:
     """The scores of one model."""
-    correlations = correlation_matrix(latents, factors)
-    matched = assignment(correlations, "hungarian")
     ordered = [j for j in range(factors.shape[1]) if j not in categorical]
     importance = dci(latents, factors, categorical=categorical)
     information = infomec(latents, factors)
     capacity = dci_es(latents, factors, categorical=categorical)
     return {
-        "MCC, matched": float(correlations[matched, np.arange(factors.shape[1])].mean()),
+        "MCC, matched": float(mcc(latents, factors, matching="hungarian").mean()),
         "R², all latents": float(np.mean([explained(factors[:, j], latents) for j in ordered])),
         "DCI: disentanglement": importance.disentanglement,
         "DCI: completeness": importance.completeness,

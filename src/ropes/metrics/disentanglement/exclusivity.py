@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.metrics.correlation import assignment, correlation_matrix
-from ropes.metrics.disentanglement.samples import Floats, checked, require_columns
+from ropes.metrics.disentanglement.samples import Floats, checked, indicators, require_columns
 
 #: Residuals below this share of a column's norm are rounding error.
 _ROUNDING = 1e-8
@@ -86,7 +86,7 @@ def tmex(
         measured, model = np.arange(z.shape[1]), np.asarray(expected, dtype=bool)
         if model.shape != (z.shape[1], v.shape[1]):
             raise ValueError(f"expected dependences must be {(z.shape[1], v.shape[1])}, got {model.shape}")
-    columns = [_indicators(column) if j in classes else column[:, None] for j, column in enumerate(v.T)]
+    columns = [indicators(column)[:, 1:] if j in classes else column[:, None] for j, column in enumerate(v.T)]
     p_values = np.empty(model.shape)
     for j, column in enumerate(columns):
         others = np.hstack(columns[:j] + columns[j + 1 :])
@@ -102,11 +102,6 @@ def tmex(
         dependent=dependent,
         p_values=p_values,
     )
-
-
-def _indicators(column: Floats) -> Floats:
-    """An indicator of each class but the first, (n, classes - 1)."""
-    return (column[:, None] == np.unique(column)[None, 1:]).astype(np.float64)
 
 
 def _residuals(targets: Floats, others: Floats, regressor: Any) -> Floats:

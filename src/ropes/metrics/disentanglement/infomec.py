@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropes.metrics.disentanglement.information import entropies
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, checked, normalised
 from ropes.metrics.disentanglement.undefined import Undefined
 
@@ -91,12 +92,13 @@ def _normalised_information(latents: Floats, classes: Classes, neighbours: int, 
     """I(z_i; v_j) / H(v_j), (k, f), by nearest neighbours."""
     from sklearn.feature_selection import mutual_info_classif
 
-    columns = []
-    for column in classes.T if latents.shape[1] else ():
-        found = mutual_info_classif(latents, column, n_neighbors=neighbours, discrete_features=False, random_state=seed)
-        share = np.unique(column, return_counts=True)[1] / len(column)
-        columns.append(found / -np.sum(share * np.log(share)))
-    return np.stack(columns, axis=1) if columns else np.zeros((0, classes.shape[1]))
+    if not latents.shape[1]:
+        return np.zeros((0, classes.shape[1]))
+    found = [
+        mutual_info_classif(latents, column, n_neighbors=neighbours, discrete_features=False, random_state=seed)
+        for column in classes.T
+    ]
+    return np.stack(found, axis=1) / entropies(classes)
 
 
 def _largest_share(information: Floats) -> float:

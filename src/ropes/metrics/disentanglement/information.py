@@ -79,8 +79,12 @@ def mutual_information(latents: ArrayLike, factors: ArrayLike, *, bins: int = BI
         raise ValueError(f"{len(z)} samples do not fill {bins} bins; give more samples or fewer bins")
     coarse, classes = binned(z, bins), as_classes(v, bins)
     information = np.array([[_information(one, other) for other in classes.T] for one in coarse.T])
-    entropy = np.array([_information(one, one) for one in classes.T])
-    return information, entropy
+    return information, entropies(classes)
+
+
+def entropies(classes: Classes) -> Floats:
+    """Entropy of each column of classes (n, f) in nats, (f,)."""
+    return np.array([_information(one, one) for one in classes.T])
 
 
 def _information(one: Classes, other: Classes) -> float:

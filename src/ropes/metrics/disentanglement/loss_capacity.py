@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.metrics.disentanglement.samples import Classes, Floats, checked, normalised, require_columns, split_rows
+from ropes.metrics.disentanglement.samples import (
+    Classes,
+    Floats,
+    checked,
+    indicators,
+    normalised,
+    require_columns,
+    split_rows,
+)
 
 #: Numbers of random Fourier features of the probes.
 CAPACITIES = (16, 32, 64, 128, 256, 512, 1024)
@@ -79,7 +87,7 @@ def dci_es(
     train, test = split_rows(len(z), seed)
     rng = np.random.default_rng(seed)
     phase = 2 * np.pi * normalised(z) @ rng.normal(0.0, _GAIN, size=(z.shape[1], sizes[-1] // 2))
-    targets = [_one_hot(column) if j in classes else normalised(column[:, None]) for j, column in enumerate(v.T)]
+    targets = [indicators(column) if j in classes else normalised(column[:, None]) for j, column in enumerate(v.T)]
     losses = np.stack([_losses(phase[:, : size // 2], targets, train, test) for size in sizes])
     baselines = np.array([1.0 if target.shape[1] == 1 else 1 - 1 / target.shape[1] for target in targets])
     losses = np.minimum(np.minimum.accumulate(losses, axis=0), baselines)
@@ -95,11 +103,6 @@ def dci_es(
         losses=losses,
         baselines=baselines,
     )
-
-
-def _one_hot(column: Floats) -> Floats:
-    """An indicator of each class, (n, classes)."""
-    return (column[:, None] == np.unique(column)).astype(np.float64)
 
 
 def _losses(phase: Floats, targets: Sequence[Floats], train: Classes, test: Classes) -> Floats:

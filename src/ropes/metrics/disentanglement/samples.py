@@ -87,6 +87,11 @@ def normalised(values: Floats) -> Floats:
     return result
 
 
+def indicators(column: Floats) -> Floats:
+    """An indicator of each class of a categorical factor (n,), in ascending order, (n, classes)."""
+    return (column[:, None] == np.unique(column)).astype(np.float64)
+
+
 def split_rows(samples: int, seed: int) -> tuple[Classes, Classes]:
     """Training rows and test rows, drawn at random."""
     order = np.random.default_rng(seed).permutation(samples)
