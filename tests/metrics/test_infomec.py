@@ -95,7 +95,12 @@ def test_factors_of_many_values_are_binned() -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="InfoM needs at least two factors, got 1"):
         infomec(BINARY, BINARY[:, :1])
-    with pytest.raises(ValueError, match="at least 11 samples are needed, got 8"):
+    with pytest.raises(ValueError, match="at least 20 samples are needed, got 8"):
         infomec(BINARY[:8], BINARY[:8])
+    with pytest.raises(ValueError, match="neighbours must be at least 1, got 0"):
+        infomec(BINARY, BINARY, neighbours=0)
+    distinct = np.arange(20.0)[:, None] * np.ones((1, 2))
+    with pytest.raises(ValueError, match="several samples"):
+        infomec(distinct, distinct)
     with pytest.raises(ValueError, match="factor column 1 never changes"):
         infomec(BINARY, np.hstack([BINARY[:, :1], np.ones((len(BINARY), 1))]))

@@ -113,14 +113,13 @@ def evaluate_factors(
         "precision": reader.precision,
         "photographs": checksum or "",
     }
-    pictures = folder.artefacts() / PICTURES_FILE
-    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin, pictures)
+    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin)
     tested = latents.of["test-id"], task.factors["test-id"]
     measured = disentanglement(
         *tested, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
     )
-    if isinstance(reader, VAEReader) and not pictures.exists():
-        write_pictures(pictures, reader, dataset, task, latents.of, images)
+    if isinstance(reader, VAEReader):
+        write_pictures(folder.artefacts() / PICTURES_FILE, reader, dataset, task, latents.of, images)
     try:
         errors = _transfer(task, latents.of, seed, workers)
         classifier = _classifier_errors(task, latents.of, workers) if task.discrete else {}
@@ -213,14 +212,12 @@ def _latents(
     photographs: Images | None,
     path: Path,
     origin: dict[str, str],
-    pictures: Path,
 ) -> Latents:
-    """The latents of a task's images, from the file `path` if it holds them; otherwise old pictures are removed."""
+    """The latents of a task's images, from the file `path` if it holds them."""
     origin |= {"images": ", ".join(f"{split} {len(rows)}" for split, rows in task.frames.items())}
     origin |= {"label_free": f"{len(task.held_out.rows)} of {task.held_out.split}"}
     if (stored := stored_latents(path, task.factors, origin)) is not None:
         return stored
-    pictures.unlink(missing_ok=True)  # of other weights or images
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = make_latents(reader, task, caches, photographs)
     write_latents(path, latents, task.factors, origin)

@@ -17,7 +17,7 @@ from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import uncertainty_digest, weights_digest
 
 #: Revision of the measurements, of joints and of the other kinds. An evaluation of an earlier revision is out of date.
-REVISION, _REVISIONS = 2, {"actions": 3, "factors": 3, "moves": 3}
+REVISION, _REVISIONS = 3, {"actions": 3, "factors": 4, "moves": 3}
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 

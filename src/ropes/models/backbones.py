@@ -73,8 +73,8 @@ class ResNet(nn.Module):
 
     Args:
         body: the model of the library.
-        mean: of its input levels, one per channel.
-        deviation: likewise.
+        mean: mean of its input levels, one per channel.
+        deviation: standard deviation of its input levels, one per channel.
         pretrained: whether its weights are a checkpoint's.
     """
 

@@ -163,7 +163,7 @@ def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
             for label, factor, share in encoded
         ]
     rows = [Strip(label, pictures.strip(images)) for label, images in zip(labels, arrays["sweeps"], strict=True)]
-    return strips([("traversals, from −2 on the left to 2 on the right", rows)], "stacked", heading)
+    return strips([("traversals, from −2 on the left to 2 standard deviations on the right", rows)], "stacked", heading)
 
 
 def _reconstructions(heading: str, arrays: Arrays) -> Markup:

@@ -198,7 +198,7 @@ def changed_factor(first: Array | Ints, second: Array | Ints) -> Ints:
 
     Args:
         first: factors of the first image of each pair, as values or as numbers, (n, f).
-        second: factors of the second image, likewise.
+        second: the same of the second image of each pair, (n, f).
 
     Raises:
         ValueError: a pair does not differ in exactly one factor.

@@ -117,7 +117,9 @@ class RecordingFolder:
         try:
             stored = [_entry(each) for each in files.read_json(self.root / LOG)["anchors"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{self.root / LOG} is damaged ({error!r}); restore it or record anew") from error
+            raise UserError(
+                f"{self.root / LOG} is damaged ({error!r}); restore it or record into a new folder"
+            ) from error
         return [
             entry if entry.anchor >= 0 and self._is_whole(self.root / schema.data_file(number)) else None
             for number, entry in enumerate(stored)

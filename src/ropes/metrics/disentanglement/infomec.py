@@ -14,6 +14,7 @@ from ropes.metrics.disentanglement.undefined import Undefined
 _INACTIVE = 1 / 20
 #: Iterations of the logistic regression.
 _ITERATIONS = 100
+_FEWEST = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +69,17 @@ def infomec(
         seed: seed of the noise, of a ten billionth of the scale, by which the estimate tells equal latents apart.
 
     Raises:
-        ValueError: fewer than two factors, no more samples than neighbours, or as `checked`.
+        ValueError: no neighbours, fewer than two factors, fewer than 20 samples, no more samples than neighbours, or as
+            `checked`.
     """
-    z, v = checked(latents, factors, neighbours + 1)
+    if neighbours < 1:
+        raise ValueError(f"neighbours must be at least 1, got {neighbours}")
+    z, v = checked(latents, factors, max(_FEWEST, neighbours + 1))
     if v.shape[1] < 2:
         raise ValueError("InfoM needs at least two factors, got 1")
     classes, unit = as_classes(v, bins), normalised(z)
+    if any(np.bincount(column).max() < 2 for column in classes.T):
+        raise ValueError(f"InfoMEC needs factors whose values or {bins} bins hold several samples; give more samples")
     extent = np.ptp(z, axis=0)
     active = extent > _INACTIVE * extent.max()
     information = np.zeros((z.shape[1], v.shape[1]))

@@ -33,7 +33,7 @@ class DCIES:
         explicitness_of: explicitness of each factor, (f,).
         capacities: number of features of each probe, (t,).
         losses: (t, f) least test loss up to a capacity: 1 − R², or error rate of a categorical factor.
-        baselines: (f,) loss of a constant prediction: 1, or 1 − 1 / classes.
+        baselines: (f,) loss ℓ_0: 1, or 1 − 1 / classes of a categorical factor.
     """
 
     explicitness: float
@@ -55,7 +55,8 @@ def dci_es(
     """Explicitness E and size S of DCI-ES; `dci` has D, C and I.
 
     Probes of growing capacity predict each factor from all latents.  With ℓ(κ) the least test loss up to a capacity, κ
-    the logarithm of the number of features, ℓ* the least loss of all and ℓ_0 that of a constant prediction:
+    the logarithm of the number of features, ℓ* the least loss of all and ℓ_0 that of a prediction without latents (the
+    mean, or a class drawn uniformly):
 
     E = 1 − 2 ∫ (ℓ(κ) − ℓ*) dκ / ((κ_max − κ_min) ℓ_0),  S = f / k
 
