@@ -1,8 +1,13 @@
 """The comparison with other libraries: its arrays and its table."""
 
+from pathlib import Path
+
 import numpy as np
 
 from benchmarks import oracles
+from ropes.common.files import read_json
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_codes_are_drawn_by_seed() -> None:
@@ -37,3 +42,11 @@ def test_every_comparison_that_may_differ_says_why() -> None:
         "conformal quantile, 20 to 523 scores, levels .8 to .95",
         "quantile of leave-one-out residuals",
     ]
+
+
+def test_the_page_has_the_published_figures_and_they_agree_where_they_should() -> None:
+    found = read_json(ROOT / "results" / "oracles.json")
+    page = oracles.PAGE.read_text(encoding="utf-8")
+    assert f"<!-- figures:oracles -->\n{oracles.written(found)}<!-- /figures -->" in page
+    assert [row["name"] for row in found["rows"]] == [comparison.name for comparison in oracles.COMPARISONS]
+    assert all(row["difference"] <= oracles.AGREES for row in found["rows"] if not row["note"])
