@@ -50,3 +50,5 @@ def test_watch_prints_json_lines_until_the_data_set_ends(
     assert lines
     assert all(list(line["joints"]) == list(line["truth"]) == list(tiny.JOINTS) for line in lines)
     assert all(line["latency_ms"] > 0 for line in lines)
+    assert cli.main([*words[:-2], "--rate", "1000"]) == 0
+    assert capsys.readouterr().err.endswith("poses; --loop plays it again\n")

@@ -19,6 +19,10 @@ _WAITING = 4
 Array = NDArray[np.float64]
 
 
+class RecordingEnded(UserError):
+    """A recording was played to its end."""
+
+
 @dataclass(frozen=True, eq=False)
 class Capture:
     """Images taken at one time.

@@ -11,7 +11,7 @@ from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.recordings.views import Box
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
-from ropes.inference.live.frames import Fit
+from ropes.inference.live.frames import Fit, RecordingEnded
 from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.publish import TOPIC, publisher
@@ -93,9 +93,12 @@ def watch(run: Path, options: WatchOptions) -> None:
             sinks.append(page)
             stack.callback(page.close)
             print(f"ropes: watch at {page.address}", file=sys.stderr)
-        for estimate in watched.estimates(options.seconds):
-            for sink in sinks:
-                sink.send(estimate)
+        try:
+            for estimate in watched.estimates(options.seconds):
+                for sink in sinks:
+                    sink.send(estimate)
+        except RecordingEnded as end:
+            print(f"ropes: {end}", file=sys.stderr)
 
 
 def open_sources(run: Run, options: WatchOptions) -> list[Source]:

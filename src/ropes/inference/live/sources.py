@@ -16,7 +16,7 @@ from ropes.data.pictures import Images
 from ropes.data.recordings.video import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
-from ropes.inference.live.frames import Capture
+from ropes.inference.live.frames import Capture, RecordingEnded
 from ropes.inference.live.truth import Truth
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import Run
@@ -50,7 +50,7 @@ class Source(Protocol):
         """Images as they arrive; `start` is the time of the first frame of a recording, of `time.monotonic`.
 
         Raises:
-            UserError: the source has ended or failed.
+            UserError: the source has failed, or `RecordingEnded`.
         """
         ...
 
@@ -137,7 +137,7 @@ class VideoFile:
                 break
             start += self._duration
         frames = len(self._times)
-        raise UserError(f"camera {self.camera}: {self.path} ends after {frames} frames; --loop plays it again")
+        raise RecordingEnded(f"camera {self.camera}: {self.path} ends after {frames} frames; --loop plays it again")
 
     def _due(self, start: float) -> Iterator[int]:
         """Numbers of frames, each when it is due; frames that are late are skipped."""
@@ -249,7 +249,7 @@ class Recorded:
             truth = None if self._truth is None else self._truth[row]
             yield Capture(due, dict(zip(self.cameras, images, strict=True)), truth)
             self.skipped = 0
-        raise UserError(f"{self.dataset.path} ends after {len(self._rows)} poses; --loop plays it again")
+        raise RecordingEnded(f"{self.dataset.path} ends after {len(self._rows)} poses; --loop plays it again")
 
 
 def _images_in(folder: Path) -> dict[str, Path]:
