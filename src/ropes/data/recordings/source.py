@@ -138,6 +138,7 @@ class Options:
         policy_column: column with the policies; that of the source's own rule if None.
         joint_columns: columns of `log` with the joint positions; all of numbers if empty.
         policies: table that gives the policies, so that the recording needs none; set by `ImportOptions`.
+        needs_policies: whether the recording must say which policy acts when.
         log: table of time stamps, commands and positions of a video or a folder of frames.
         offset: seconds to add to the time stamps of `log`.
     """
@@ -148,6 +149,7 @@ class Options:
     policy_column: str | None = None
     joint_columns: tuple[str, ...] = ()
     policies: Path | None = None
+    needs_policies: bool = True
     log: Path | None = None
     offset: float = 0.0
     topics: Mapping[str, str] = field(init=False)
@@ -158,8 +160,8 @@ class Options:
 
     @property
     def policies_elsewhere(self) -> bool:
-        """Whether a table gives the policies."""
-        return self.policies is not None
+        """Whether a table gives the policies, or nobody needs them."""
+        return self.policies is not None or not self.needs_policies
 
     def named(self, found: Sequence[str], path: Path) -> tuple[str, ...]:
         """The cameras to import of those that a recording without topics has.

@@ -1,0 +1,188 @@
+"""Finds when a camera moved and by how many pixels, and how its light changed, by registering each frame."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import ndimage
+from torch import Tensor
+
+from ropes.evaluation.drift.statistics import Array
+from ropes.models.registration import Registration
+
+#: A camera moved where the running median of this many frames is off by so many pixels of the images that networks see,
+#: and by so many standard errors of the median.
+_WINDOW, TOLERATED, _ERRORS = 9, 1.0, 5.0
+#: Longer side of those images in pixels, at which `TOLERATED` holds.
+_SIDE = 128
+#: Standard error of a median of n normal values, in units of σ / √n.
+_MEDIAN_ERROR = 1.2533
+#: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
+_EDGE, _TEXTURED = 10.0, 0.01
+#: Frames that are registered at a time.
+_CHUNK = 128
+#: Largest shift in pixels by the linear fit, and how much better another place must match.
+_NEAR, _BETTER = 3, 1.5
+#: Exponent between stored levels and light; change of the light that counts, stops.
+_GAMMA, LIGHT_CHANGED = 2.2, 0.1
+_TO_STD = 1.4826
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """Frames in which a camera stood elsewhere.
+
+    Attributes:
+        first, last: indices of the frames.
+        pixels: median distance from its usual place, pixels of the camera's images.
+    """
+
+    first: int
+    last: int
+    pixels: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CameraDrift:
+    """How one camera moved and its light changed.
+
+    Attributes:
+        camera: its name.
+        shift: running median of the distance from the usual place, pixels of the camera's images, (n,); NaN where the
+            background has too few edges to tell.
+        stretches: frames in which the camera stood elsewhere, in order.
+        tolerated: distance that counts as the same place, pixels.
+        light: running median of the change of light, stops, (n,).
+    """
+
+    camera: str
+    shift: Array
+    stretches: tuple[Stretch, ...]
+    tolerated: float
+    light: Array
+
+    @property
+    def moved(self) -> bool:
+        """Whether the camera stood elsewhere in some frames."""
+        return bool(self.stretches)
+
+    @property
+    def known(self) -> bool:
+        """Whether the background has enough edges to tell."""
+        return not bool(np.isnan(self.shift).any())
+
+    @property
+    def light_change(self) -> float:
+        """Change of light with the largest magnitude, stops."""
+        return float(self.light[np.abs(self.light).argmax()])
+
+
+@torch.no_grad()
+def own_registration(frames: Tensor) -> Registration:
+    """The registration of one camera from frames in which it stands still, uint8 (n, C, s, s)."""
+    registration = Registration(1, (frames.shape[2], frames.shape[3]), frames.shape[1], accurate=True).to(frames.device)
+    registration.adapt(frames)
+    return registration
+
+
+@torch.no_grad()
+def camera_drift(
+    camera: str, frames: Tensor, registration: Registration, view: int = 0, *, scale: float = 1.0
+) -> CameraDrift:
+    """Measure one camera in each frame against the frames of its registration.
+
+    The parameters of `Registration.estimate` less their mean give shift and rotation.  Where a frame matches the
+    background best at another place, by phase correlation, that place is the shift.  The three components are smoothed
+    by a running median of nine frames, so that a move is found within ten.
+
+    Args:
+        camera: its name.
+        frames: of all of the registration's cameras, uint8 (n, P, s, s), in the order of the recording.
+        registration: fitted on frames of the usual place and light.
+        view: index of the camera among those of the registration.
+        scale: pixels of the camera's images in one of the frames.
+    """
+    channels = registration.channels
+    planes = slice(view * channels, (view + 1) * channels)
+    background = registration.background[planes]
+    found, far, places = [], [], []
+    for start in range(0, len(frames), _CHUNK):
+        levels = frames[start : start + _CHUNK].float().div_(255)
+        found.append(registration.estimate(levels)[:, view])
+        elsewhere, place = _other_place(levels[:, planes].mean(1), background.mean(0))
+        far.append(elsewhere)
+        places.append(place)
+    parameters = torch.cat(found).double().cpu().numpy()
+    usual = registration.mean[view].double().cpu().numpy()
+    gain = parameters[:, :channels].mean(1)
+    moves = parameters[:, 2 * channels :] / gain[:, None] - usual[2 * channels :]
+    is_far = torch.cat(far).cpu().numpy()
+    moves[is_far] = np.column_stack([torch.cat(places).double().cpu().numpy()[is_far], np.zeros(is_far.sum())])
+    moves *= scale
+    light = _light(parameters, usual, background, channels)
+    shift, stretches, tolerated = moved_stretches(moves, TOLERATED * max(1.0, scale * frames.shape[-1] / _SIDE))
+    if not _textured(background):
+        shift, stretches = np.full(len(frames), np.nan), ()
+    return CameraDrift(camera=camera, shift=shift, stretches=stretches, tolerated=tolerated, light=light)
+
+
+def moved_stretches(moves: Array, tolerated: float) -> tuple[Array, tuple[Stretch, ...], float]:
+    """Where the running median of the moves leaves the usual place.
+
+    Args:
+        moves: components of each frame's move, (n, c), pixels.
+        tolerated: least distance that counts as a move, pixels.
+
+    Returns:
+        Running median of the distance, (n,), pixels; the stretches of at least five frames beyond the bound; and the
+        bound: `tolerated`, or five standard errors of a running median where frames shake more than that.
+    """
+    smooth = ndimage.median_filter(moves, size=(_WINDOW, 1), mode="nearest")
+    distance = np.asarray(np.linalg.norm(smooth, axis=1))
+    shake = np.diff(moves, axis=0)
+    noise = _TO_STD * float(np.median(np.abs(shake - np.median(shake, axis=0)), axis=0).max()) / np.sqrt(2)
+    bound = max(tolerated, _ERRORS * _MEDIAN_ERROR * noise / np.sqrt(_WINDOW))
+    labels, count = ndimage.label(distance > bound)
+    stretches = []
+    for number in range(1, count + 1):
+        rows = np.flatnonzero(labels == number)
+        if len(rows) > _WINDOW // 2:
+            first, last = int(rows[0]), int(rows[-1])
+            stretches.append(Stretch(first=first, last=last, pixels=float(np.median(distance[rows]))))
+    return distance, tuple(stretches), bound
+
+
+def _other_place(levels: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether frames (n, s, s) match the background (s, s) best at another place, by phase correlation; and the place.
+
+    Returns:
+        bool (n,), and the shift (n, 2) down and right in pixels.
+    """
+    cross = torch.fft.rfft2(levels - levels.mean((1, 2), keepdim=True)) * torch.fft.rfft2(background).conj()
+    match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=levels.shape[-2:])
+    near = match.roll((_NEAR, _NEAR), dims=(-2, -1))[..., : 2 * _NEAR + 1, : 2 * _NEAR + 1].amax((-2, -1))
+    peak, index = match.flatten(1).max(1)
+    height, width = levels.shape[-2:]
+    place = torch.stack([index // width, index % width], dim=1)
+    size = torch.tensor([height, width], device=levels.device)
+    place = torch.where(place > size // 2, place - size, place)
+    return peak > _BETTER * near, place
+
+
+def _textured(background: Tensor) -> bool:
+    """Whether enough pixels of a background (C, s, s), in units of white, are edges."""
+    levels = 255 * background.mean(0).double().cpu().numpy()
+    return bool((np.hypot(*np.gradient(levels)) > _EDGE).mean() > _TEXTURED)
+
+
+def _light(parameters: Array, usual: Array, background: Tensor, channels: int) -> Array:
+    """Running median of the change of light, stops, (n,): of the background's bright pixels."""
+    levels: NDArray[np.float32] = background.mean(0).cpu().numpy()
+    level = max(float(np.quantile(levels, 0.75)), 0.05)
+
+    def brightness(each: Array) -> Array:
+        return np.maximum(each[..., :channels].mean(-1) + each[..., channels : 2 * channels].mean(-1) / level, 1e-3)
+
+    stops = _GAMMA * np.log2(brightness(parameters) / brightness(usual))
+    return np.asarray(ndimage.median_filter(stops, size=_WINDOW, mode="nearest"))

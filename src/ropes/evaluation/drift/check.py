@@ -1,0 +1,178 @@
+"""Checks a recording with logged angles: read minus logged angle of each joint, place and light of each camera."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from ropes.data import schema
+from ropes.data.dataset import Dataset
+from ropes.data.layout import dataset_folder, open_dataset
+from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.source import StateUnit
+from ropes.errors import UserError
+from ropes.evaluation.drift.camera import CameraDrift, camera_drift, own_registration
+from ropes.evaluation.drift.frames import LoggedFrames, read_frames
+from ropes.evaluation.drift.plausible import require_plausible
+from ropes.evaluation.drift.result import Check
+from ropes.evaluation.drift.seen import Seen, calibration_of, network_planes, see, usual_zeros, zeros_of
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Array, Drift, Zero, drift
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import images_of
+from ropes.methods.run import Run
+from ropes.methods.run_folder import run_folder
+
+#: Frames of a reference.
+_REFERENCE = 200
+#: Without a reference, the first share of a recording is the usual place of its cameras; at least so many frames.
+_FIRST, _FEWEST_FIRST = 0.2, 20
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Frames from the time when all was well.
+
+    Attributes:
+        name: of the recording or data set.
+        pixels: images as the network gets them, uint8 (n, P, s, s).
+        zeros: median differences of each joint; None where the reference has no logged angles.
+        imported: the data set, if `ropes import` or another command of ropes wrote it.
+    """
+
+    name: str
+    pixels: Tensor
+    zeros: Sequence[Zero] | None
+    imported: Dataset | None
+
+
+def check(
+    run: Estimator | Run | Path | str,
+    recording: Dataset | Path | str,
+    *,
+    reference: Dataset | Path | str | None = None,
+    state: StateUnit = "radians",
+    frames: int = 1000,
+    options: ImportOptions | None = None,
+) -> Check:
+    """Check on a recording with logged angles whether the arm is still calibrated and whether a camera moved.
+
+    A joint drifted if the median of its read minus logged angles, or their trend, is more than the estimator's own
+    errors explain; see `ropes.evaluation.drift.statistics.drift`.
+
+    Args:
+        run: a calibrated run: its folder, the name of a packaged estimator, what `ropes.fit` returned, or an estimator.
+        recording: anything that `ropes import` reads, with joint angles, or a data set.
+        reference: recording or data set from the time when all was well.  Differences of the joints and places of the
+            cameras are compared with it; the crops of its import apply to the recording.
+        state: unit of the logged angles, "radians" or "degrees".
+        frames: number of frames at most, evenly over the recording.
+        options: further options of reading the recording, see `ropes.data.recordings.plan.ImportOptions`.
+
+    Raises:
+        UserError: the run is not calibrated or has no standard deviations, or the recording is damaged, has no angles,
+            is of another arm, has clocks that disagree, or has angles in another unit.
+    """
+    estimator = run if isinstance(run, Estimator) else Estimator.load(run_folder(run))
+    calibration_of(estimator)
+    if frames < FEWEST_FRAMES:
+        raise UserError(f"{frames} frames; a check needs at least {FEWEST_FRAMES}")
+    if state == "none":
+        raise UserError("a check needs the logged angles; give their unit, radians or degrees")
+    path, given = dataset_folder(recording), replace(options or ImportOptions(), state=state)
+    usual = None if reference is None else _reference(estimator, dataset_folder(reference), given)
+    found = read_frames(
+        estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
+    )
+    seen = _checked(estimator, found, path)
+    zeros = usual_zeros(estimator, seen.stds) if usual is None or usual.zeros is None else usual.zeros
+    rows = seen.tested
+    drifts = joint_drifts(seen.read[rows], found.angles[rows], seen.stds[rows], found.times[rows], zeros)
+    return Check(
+        run=str(estimator.run.folder or "the run"),
+        recording=f"{path} ({found.source})",
+        joints=estimator.run.joints,
+        drifts=drifts,
+        cameras=_cameras(estimator, seen.pixels, usual),
+        compared=_compared(estimator, usual),
+        level=LEVEL,
+        times=found.times,
+        read=seen.read,
+        logged=found.angles,
+        stds=seen.stds,
+        zeros=np.array([zero.value for zero in zeros]),
+        flagged=seen.flagged,
+        tested=rows,
+        frames=found,
+    )
+
+
+def joint_drifts(
+    read: Array, logged: Array, stds: Array, times: Array, zeros: Sequence[Zero], level: float = LEVEL
+) -> tuple[Drift, ...]:
+    """`drift` of each joint; all share the level.
+
+    Args:
+        read: angles by the estimator, (n, d), radians.
+        logged: logged angles, (n, d), radians.
+        stds: standard deviations of the estimator's errors, (n, d), radians.
+        times: (n,), seconds.
+        zeros: median difference of each joint where all is well.
+        level: probability of a false alarm on any joint.
+    """
+    tests, differences = 2 * len(zeros), read - logged
+    return tuple(
+        drift(differences[:, k], stds[:, k], logged, times, tests=tests, zero=zero, level=level)
+        for k, zero in enumerate(zeros)
+    )
+
+
+def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> Seen:
+    """Readings of enough frames that follow the logged angles.
+
+    Raises:
+        UserError: too few frames, or see `require_plausible`.
+    """
+    if len(frames) < FEWEST_FRAMES:
+        raise UserError(f"{path} has {len(frames)} frames with logged angles; a check needs at least {FEWEST_FRAMES}")
+    seen = see(estimator, frames)
+    require_plausible(frames, seen.read, seen.stds, path)
+    return seen
+
+
+def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Reference:
+    imported = open_dataset(path) if (path / schema.PROVENANCE).exists() else None
+    if imported is not None:
+        options = replace(options, state="radians", rotate={}, crop={})  # its images are turned and cropped already
+        if imported.state_names is None:
+            rows = imported.frames(next(iter(imported.splits))).index
+            rows = rows[np.unique(np.linspace(0, len(rows) - 1, _REFERENCE).round().astype(np.int64))]
+            pixels = network_planes(estimator, images_of(estimator.run, imported, rows))
+            return Reference(path.name, pixels, None, imported)
+    frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)
+    seen = _checked(estimator, frames, path)
+    return Reference(path.name, seen.pixels, zeros_of(frames, seen), imported)
+
+
+def _compared(estimator: Estimator, usual: Reference | None) -> str:
+    """With what the cameras are compared, in words."""
+    if usual is not None:
+        return usual.name
+    return "the beginning of the recording" if estimator.networks[1] is None else "the training images"
+
+
+def _cameras(estimator: Estimator, pixels: Tensor, usual: Reference | None) -> tuple[CameraDrift, ...]:
+    """Each camera against the reference, else the run's registration, else the beginning of the recording."""
+    run, (_, registration) = estimator.run, estimator.networks
+    scales = [max(shape[:2]) / pixels.shape[-1] for shape in run.shapes]
+    named = list(enumerate(zip(run.cameras, scales, strict=True)))
+    if usual is None and registration is not None:
+        there = pixels.to(registration.background.device)
+        return tuple(camera_drift(camera, there, registration, k, scale=scale) for k, (camera, scale) in named)
+    first = pixels[: max(_FEWEST_FIRST, round(_FIRST * len(pixels)))] if usual is None else usual.pixels
+    found = []
+    for k, (camera, scale) in named:
+        view = slice(k * run.channels, (k + 1) * run.channels)
+        found.append(camera_drift(camera, pixels[:, view], own_registration(first[:, view]), scale=scale))
+    return tuple(found)

@@ -1,0 +1,226 @@
+"""Frames of a recording with the logged angles at the same times, as a run reads them.  Policies are not needed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data import schema
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.registry import open_recording
+from ropes.data.recordings.source import Episode, Floats, Image, Recording
+from ropes.data.recordings.synchronise import farthest, synchronise
+from ropes.data.recordings.views import View
+from ropes.data.views import Views, joined
+from ropes.errors import UserError
+from ropes.methods.run import Run
+
+#: No joint of an arm turns by more, radians.
+MOST_RADIANS = 4 * np.pi
+#: Frames that are decoded at a time.
+_CHUNK = 64
+#: What LeRobot adds to the names of joints.
+_SUFFIX = ".pos"
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedFrames:
+    """Frames with logged angles, in the order of the recording; cameras and joints in the order of the run.
+
+    Attributes:
+        source: name of the format.
+        times: seconds from the first frame, without the pauses between episodes, (n,).
+        episode: number of the episode of each frame, (n,).
+        numbers: frame of each camera in its episode, (n, cameras).
+        angles: logged angles, (n, d), radians.
+        shifted: the logged angles so many seconds later, (n, d); None where the log has no samples of a motion.
+        total: number of frames with a logged angle, of which these are drawn.
+        dropped: reason → number of frames that were left out.
+        recording: the recording.
+        views: camera → what happens to its images.
+        run: the run.
+    """
+
+    source: str
+    times: Floats
+    episode: Ints
+    numbers: Ints
+    angles: Floats
+    shifted: Callable[[float], Floats] | None
+    total: int
+    dropped: Mapping[str, int]
+    recording: Recording
+    views: Mapping[str, View]
+    run: Run
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def images(self, rows: Ints | None = None) -> Iterator[Views]:
+        """Images of the frames in ascending `rows` (all by default), some at a time.
+
+        Raises:
+            UserError: an image is damaged, or not of the size or type that the run reads.
+        """
+        rows = np.arange(len(self)) if rows is None else rows
+        with ExitStack() as stack:
+            streams = []
+            for k, camera in enumerate(self.run.cameras):
+                frames = list(zip(self.episode[rows].tolist(), self.numbers[rows, k].tolist(), strict=True))
+                streams.append(stack.enter_context(closing(self.recording.images(camera, frames))))
+            for start in range(0, len(rows), _CHUNK):
+                count = min(_CHUNK, len(rows) - start)
+                yield joined([np.stack([self._view(k, next(s)) for _ in range(count)]) for k, s in enumerate(streams)])
+
+    def _view(self, k: int, image: Image) -> Image:
+        camera, wanted = self.run.cameras[k], self.run.shapes[k]
+        stored = self.views[camera].apply(image)
+        if stored.shape != wanted:
+            raise UserError(
+                f"images of camera {camera} have {_described(stored.shape)} pixels, and the run reads "
+                f"{_described(wanted)} ones; give --reference DATA, or --crop and --rotate as in its import"
+            )
+        return stored
+
+
+def _described(shape: Sequence[int]) -> str:
+    return f"{shape[1]}x{shape[0]} {'colour' if len(shape) > 2 else 'grey'}"
+
+
+def read_frames(
+    run: Run, path: Path, *, frames: int, options: ImportOptions, imported: Dataset | None = None
+) -> LoggedFrames:
+    """Open a recording and choose frames evenly over it.
+
+    Args:
+        run: its cameras, joints and sizes of images are those of the frames.
+        path: anything that `ropes import` reads, or a data set.
+        frames: number of frames at most.
+        options: how to read the recording; images are made grey and averaged to the run's size by themselves.
+        imported: data set whose rotations and crops apply where the options give none.
+
+    Raises:
+        UserError: the recording is damaged, lacks a camera or a joint, has no angles, has clocks that disagree, or has
+            angles that are none in radians.
+    """
+    if (path / schema.PROVENANCE).exists():
+        open_dataset(path)  # which refuses unfinished ones
+    streams = replace(options.streams, needs_policies=False)
+    source, recording = open_recording(path, streams)
+    if absent := [camera for camera in run.cameras if camera not in recording.cameras]:
+        raise UserError(f"{path} has no camera {absent[0]} of the run (it has {', '.join(recording.cameras)})")
+    parts = []
+    for number, episode in enumerate(recording.episodes):
+        columns = _columns(run, episode, path)
+        seen = synchronise(episode, run.cameras, options.tolerance, different_rates=options.different_rates)
+        assert seen.positions is not None  # _columns checks it
+        parts.append((number, episode, columns, seen))
+    dropped: dict[str, int] = {}
+    for *_, seen in parts:
+        for reason, count in seen.dropped.items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    total = sum(len(seen.times) for *_, seen in parts)
+    if not total:
+        apart = farthest(recording.episodes[0], run.cameras, state=True)
+        raise UserError(
+            f"{path}: no frame has a logged angle; {apart}: record with one clock, or give a larger --tolerance, or "
+            "--offset for the log of a video"
+        )
+    times, begin = [], 0.0
+    for *_, seen in parts:
+        if len(seen.times):
+            step = float(np.median(np.diff(seen.times))) if len(seen.times) > 1 else 1.0
+            times.append(begin + seen.times - seen.times[0])
+            begin = float(times[-1][-1]) + step
+    rows = np.unique(np.linspace(0, total - 1, min(frames, total)).round().astype(np.int64))
+    unit = np.pi / 180 if options.state == "degrees" else 1.0
+    angles = unit * np.concatenate([seen.positions[:, columns] for *_, columns, seen in parts if len(seen.times)])
+    _require_angles(run, angles, path, options)
+    episode = np.concatenate([np.full(len(seen.times), number) for number, *_, seen in parts])
+    stamps = np.concatenate([seen.times for *_, seen in parts])
+
+    def shifted(lag: float) -> Floats:
+        moved = np.empty((len(rows), len(run.joints)))
+        for number, part, columns, _ in parts:
+            inside = episode[rows] == number
+            at = stamps[rows[inside]] + lag
+            assert part.joints is not None
+            for k, column in enumerate(columns):
+                moved[inside, k] = unit * np.interp(at, part.joints.times, part.joints.positions[:, column])
+        return moved
+
+    sampled = all(part.joints is not None and part.joints.are_samples for _, part, *_ in parts)
+    return LoggedFrames(
+        source=source,
+        times=np.concatenate(times)[rows],
+        episode=episode[rows],
+        numbers=np.concatenate([seen.frames for *_, seen in parts])[rows],
+        angles=angles[rows],
+        shifted=shifted if sampled else None,
+        total=total,
+        dropped=dropped,
+        recording=recording,
+        views=_views(run, options, imported),
+        run=run,
+    )
+
+
+def _columns(run: Run, episode: Episode, path: Path) -> list[int]:
+    """Columns of the run's joints among the logged ones.
+
+    Raises:
+        UserError: no joint positions, or a joint is missing.
+    """
+    if episode.joints is None:
+        raise UserError(
+            f"{path} has no logged joint angles in {episode.name} ({schema.STATE}, sensor_msgs/JointState, or columns "
+            "of the --log)"
+        )
+    names = [name.removesuffix(_SUFFIX) for name in episode.joints.names]
+    if absent := [joint for joint in run.joints if joint not in names]:
+        raise UserError(
+            f"{path} has no joint {absent[0]}, which the run estimates (it has {', '.join(names)}): it is of another "
+            "arm, or its joints have other names"
+        )
+    return [names.index(joint) for joint in run.joints]
+
+
+def _require_angles(run: Run, angles: Floats, path: Path, options: ImportOptions) -> None:
+    """Check that the logged angles are finite, and angles in radians by their range.
+
+    Raises:
+        UserError: they are not.
+    """
+    if not np.isfinite(angles).all():
+        raise UserError(f"{path}: a logged angle is not a finite number; mend the log")
+    largest = np.abs(angles).max(0)
+    if largest.max() > MOST_RADIANS:
+        joint = run.joints[int(largest.argmax())]
+        hint = "give --state degrees" if options.state == "radians" else "it is no angle in degrees either"
+        raise UserError(f"{path}: joint {joint} reaches {largest.max():.1f}, which is no angle in radians; {hint}")
+
+
+def _views(run: Run, options: ImportOptions, imported: Dataset | None) -> dict[str, View]:
+    """Camera → what happens to its images: rotation and crop by the options, or as in an import."""
+    for option, given in (("--rotate", options.rotate), ("--crop", options.crop)):
+        if unknown := [name for name in given if name is not None and name not in run.cameras]:
+            raise UserError(f"{option}: no camera {unknown[0]!r}; the run has {', '.join(run.cameras)}")
+    records = [] if imported is None else (imported.provenance or {}).get("cameras", [])
+    imports = {record["name"]: record["view"] for record in records if "view" in record}
+    views = {}
+    for camera, shape in zip(run.cameras, run.shapes, strict=True):
+        known = imports.get(camera, {})
+        crop = None if known.get("crop") is None else tuple(known["crop"])
+        views[camera] = View(
+            rotate=options.rotate.get(camera, options.rotate.get(None, known.get("rotate", 0))),
+            crop=options.crop.get(camera, options.crop.get(None, crop)),
+            size=max(shape[:2]),
+            grey=len(shape) == 2,
+        )
+    return views

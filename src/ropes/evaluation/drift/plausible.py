@@ -1,0 +1,91 @@
+"""Refuses recordings whose angles cannot be those of the images: other units, clocks that disagree, another arm."""
+
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from ropes.errors import UserError
+from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.statistics import Array
+
+#: Joints whose logged angles vary by more than so many standard deviations of the estimator's errors can be compared.
+_VARIED = 2.0
+#: Rank correlation of read and logged angles below which readings do not follow.
+_FOLLOWS = 0.3
+#: Ratio of logged to read variation above which radians are degrees; below the inverse, degrees are radians.
+_OTHER_UNIT = 20.0
+#: Delays of the log that are tried, seconds; the smallest one that counts.
+_LAGS, _LEAST_LAG = np.arange(-40, 41) * 0.05, 0.1
+#: Share of the difference that remains where a delay explains it.
+_EXPLAINED = 0.7
+#: Fewest frames by which any of this can be told.
+_FEWEST = 20
+
+
+def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path) -> None:
+    """Check that readings follow the logged angles, in the same unit and at the same time.
+
+    Args:
+        frames: with the logged angles.
+        read: angles by the estimator, (n, d), radians.
+        stds: standard deviations of its errors, (n, d), radians.
+        path: of the recording, for messages.
+
+    Raises:
+        UserError: they do not.
+    """
+    logged, typical = frames.angles, np.median(stds, axis=0)
+    moves = _spread(logged) > _VARIED * typical
+    if len(logged) < _FEWEST:
+        return
+    turns = _spread(read) > typical
+    ratio = np.median(_spread(logged)[turns] / _spread(read)[turns]) if turns.any() else 1.0
+    if ratio > _OTHER_UNIT:
+        raise UserError(
+            f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: give --state degrees"
+        )
+    if ratio < 1 / _OTHER_UNIT:
+        raise UserError(
+            f"{path}: logged angles vary {1 / ratio:.0f} times less than those read from images: the log is of another "
+            "recording, or in radians where --state degrees is given"
+        )
+    if not moves.any():
+        return
+    if frames.shifted is not None:
+        _require_one_clock(frames, read, typical, path)
+    follows = [float(stats.spearmanr(read[:, k], logged[:, k])[0]) for k in np.flatnonzero(moves)]
+    if max(follows) < _FOLLOWS:
+        raise UserError(
+            f"{path}: the angles read from images follow no logged joint: the recording is of another arm, its "
+            "cameras are exchanged or show something else, or its joints have other names"
+        )
+
+
+def _require_one_clock(frames: LoggedFrames, read: Array, typical: Array, path: Path) -> None:
+    """Check that no delay of the log explains the differences much better than none.
+
+    Raises:
+        UserError: one does.
+    """
+    assert frames.shifted is not None
+
+    def misfit(lag: float) -> float:
+        assert frames.shifted is not None
+        differences = read - frames.shifted(lag)
+        return float(np.abs((differences - np.median(differences, axis=0)) / typical).mean())
+
+    misfits = np.array([misfit(lag) for lag in _LAGS])
+    best = float(_LAGS[misfits.argmin()])
+    if abs(best) >= _LEAST_LAG and misfits.min() < _EXPLAINED * misfit(0.0):
+        raise UserError(
+            f"{path}: clocks disagree: by the motion that both show, the log is {abs(best):.2f} s "
+            f"{'late' if best > 0 else 'early'} against the images; record with one clock, or shift the log of a video "
+            f"by --offset {-best:.2f}"
+        )
+
+
+def _spread(angles: Array) -> Array:
+    """Half the distance from the 16% to the 84% quantile of each column, (d,)."""
+    low, high = np.quantile(angles, [0.16, 0.84], axis=0)
+    return np.asarray((high - low) / 2)

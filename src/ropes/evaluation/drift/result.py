@@ -1,0 +1,150 @@
+"""What a check of a recording found."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.evaluation.drift.camera import LIGHT_CHANGED, CameraDrift
+from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.statistics import Array, Drift, Estimate
+
+#: Frames that are drawn on a page.
+WORST = 4
+#: Share of frames that are out of distribution above which a note says so.
+_MANY = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """What was found; `drifted` is the answer.
+
+    Attributes:
+        run: folder of the run.
+        recording: path of the recording, and the name of its format.
+        joints: names, in the order of the run.
+        drifts: of each joint.
+        cameras: of each camera.
+        compared: with what the cameras are compared, in words.
+        level: probability that any joint raises a false alarm.
+        times: of the frames, (n,), seconds from the first one.
+        read: angles by the estimator, (n, d), radians.
+        logged: logged angles, (n, d), radians.
+        stds: standard deviations of the estimator's errors, (n, d), radians.
+        zeros: median differences where all is well, (d,), radians.
+        flagged: frames that are out of distribution, bool (n,).
+        tested: frames by which the joints are tested, bool (n,).
+        frames: where their images are.
+    """
+
+    run: str
+    recording: str
+    joints: tuple[str, ...]
+    drifts: tuple[Drift, ...]
+    cameras: tuple[CameraDrift, ...]
+    compared: str
+    level: float
+    times: Array
+    read: Array
+    logged: Array
+    stds: Array
+    zeros: Array
+    flagged: NDArray[np.bool_]
+    tested: NDArray[np.bool_]
+    frames: LoggedFrames
+
+    @property
+    def drifted(self) -> bool:
+        """Whether a joint drifted or a camera moved."""
+        return any(each.drifted for each in self.drifts) or any(each.moved for each in self.cameras)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the answer, a sentence each."""
+        notes, share = [], float(self.flagged.mean())
+        if share > _MANY:
+            used = "the others test the joints" if not self.tested[self.flagged].any() else "all frames test the joints"
+            notes.append(f"{share:.0%} of the frames are out of distribution; {used}.")
+        if any(each.moved for each in self.cameras) and any(each.drifted for each in self.drifts):
+            notes.append("A camera moved, so differences of the joints may come from the camera.")
+        for each in self.cameras:
+            if not each.known:
+                notes.append(f"Camera {each.camera}: the background has too few edges to tell whether it moved.")
+            if abs(each.light_change) > LIGHT_CHANGED:
+                notes.append(f"Camera {each.camera}: the light changed by {each.light_change:+.2f} stops.")
+        notes += [f"{count} frames left out: {reason}." for reason, count in self.frames.dropped.items()]
+        return tuple(notes)
+
+    def tested_rows(self) -> NDArray[np.int64]:
+        """Rows of the frames by which the joints are tested."""
+        return np.flatnonzero(self.tested)
+
+    def time_of(self, index: int | None, *, tested: bool = False) -> float | None:
+        """Seconds of a frame; `tested` counts among the tested frames only."""
+        if index is None:
+            return None
+        return float(self.times[self.tested_rows()[index] if tested else index])
+
+    def worst(self, count: int = WORST) -> NDArray[np.int64]:
+        """Rows of the frames with the largest differences in units of σ, of drifted joints if any, far apart."""
+        columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
+        size = np.abs((self.read - self.logged) / self.stds)[:, columns].max(1)
+        apart, chosen = max(1, len(size) // (5 * count)), list[int]()
+        for row in np.argsort(-size, kind="stable").tolist():
+            if all(abs(row - other) >= apart for other in chosen):
+                chosen.append(row)
+            if len(chosen) == count:
+                break
+        return np.array(sorted(chosen), dtype=np.int64)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One JSON-able object for each joint and each camera, then one for the recording; radians, pixels, seconds."""
+        found: list[dict[str, Any]] = []
+        for joint, each in zip(self.joints, self.drifts, strict=True):
+            found.append(
+                {
+                    "joint": joint,
+                    "drifted": each.drifted,
+                    "offset": _numbers(each.offset),
+                    "trend": _numbers(each.trend),
+                    "effective_frames": round(each.effective, 1),
+                    "since": self.time_of(each.change, tested=True),
+                    "before": None if each.before is None else round(each.before, 6),
+                    "after": None if each.after is None else round(each.after, 6),
+                    "unit": "rad",
+                }
+            )
+        for camera in self.cameras:
+            stretches = [
+                {"since": self.time_of(s.first), "until": self.time_of(s.last), "pixels": round(s.pixels, 2)}
+                for s in camera.stretches
+            ]
+            found.append(
+                {
+                    "camera": camera.camera,
+                    "moved": camera.moved if camera.known else None,
+                    "stretches": stretches,
+                    "tolerated_pixels": round(camera.tolerated, 2),
+                    "light_stops": round(camera.light_change, 3),
+                }
+            )
+        found.append(
+            {
+                "recording": self.recording,
+                "run": self.run,
+                "drifted": self.drifted,
+                "frames": len(self.times),
+                "seconds": round(float(self.times[-1]), 3),
+                "out_of_distribution": round(float(self.flagged.mean()), 4),
+                "cameras_compared_with": self.compared,
+                "level": self.level,
+                "notes": list(self.notes),
+            }
+        )
+        return found
+
+
+def _numbers(found: Estimate) -> dict[str, float | bool]:
+    values = {name: round(getattr(found, name), 6) for name in ("value", "low", "high")}
+    return {**values, "significant": found.significant}

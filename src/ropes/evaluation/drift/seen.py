@@ -1,0 +1,122 @@
+"""What a calibrated run sees in frames with logged angles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.data.views import Views, planes, squares
+from ropes.errors import UserError
+from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Array, Zero, drift
+from ropes.inference.calibration import Calibration
+from ropes.inference.estimator import Estimator
+from ropes.methods.uncertainty.conformal import Intervals
+from ropes.methods.uncertainty.model import Reading
+
+#: Median error of a joint whose radians come from commanded distributions, as a share of its σ: no label has fixed its
+#: zero.  Those of panda-2c are 0.02 to 0.27 (docs/drift.md).
+LABEL_FREE_ZERO = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Readings of n frames.
+
+    Attributes:
+        read: angles by the estimator, (n, d), radians.
+        stds: standard deviations of its errors, (n, d), radians.
+        flagged: frames that are out of distribution, bool (n,).
+        pixels: images as the network gets them, before registration, uint8 (n, P, s, s).
+    """
+
+    read: Array
+    stds: Array
+    flagged: NDArray[np.bool_]
+    pixels: Tensor
+
+    @property
+    def tested(self) -> NDArray[np.bool_]:
+        """Frames in distribution; all where these are too few, bool (n,)."""
+        inside = ~self.flagged
+        return inside if inside.sum() >= FEWEST_FRAMES else np.ones(len(inside), bool)
+
+
+def calibration_of(estimator: Estimator) -> tuple[Calibration, Intervals]:
+    """The map to radians and the intervals.
+
+    Raises:
+        UserError: one is missing; the message names the command that makes it.
+    """
+    folder = estimator.run.folder or "RUN"
+    if estimator.calibration is None:
+        raise UserError(
+            f"{folder} is not calibrated, and a check needs radians: run ropes calibrate {folder} --data DATA "
+            "--samples 100, or with --commanded without labels"
+        )
+    if estimator.intervals is None:
+        raise UserError(
+            f"{folder} has no standard deviations to compare with: run ropes calibrate {folder} --data DATA "
+            "--samples 100"
+        )
+    return estimator.calibration, estimator.intervals
+
+
+def see(estimator: Estimator, frames: LoggedFrames) -> Seen:
+    """Read the angles of all frames.
+
+    Raises:
+        UserError: see `calibration_of` and `LoggedFrames.images`.
+    """
+    calibration, intervals = calibration_of(estimator)
+    readings, pixels = [], []
+    for images in frames.images():
+        readings.append(estimator.read(images))
+        pixels.append(network_planes(estimator, images))
+    coordinates = np.concatenate([each.coordinates for each in readings])
+    distance = _whole(readings, "distance")
+    low, high = intervals.around(coordinates, _whole(readings, "deviation"), calibration.angles)
+    return Seen(
+        read=calibration.angles(coordinates),
+        stds=np.maximum(intervals.ratio * (high - low) / 2, 1e-9),
+        flagged=np.zeros(len(frames), bool) if distance is None else distance > 1,
+        pixels=torch.cat(pixels),
+    )
+
+
+def _whole(parts: Sequence[Reading], name: str) -> Array | None:
+    values = [getattr(part, name) for part in parts]
+    return None if values[0] is None else np.concatenate(values)
+
+
+def network_planes(estimator: Estimator, images: Views) -> Tensor:
+    """Images as the network gets them, before registration: uint8 (n, P, s, s)."""
+    return torch.from_numpy(np.ascontiguousarray(planes(squares(images, estimator.networks[0].size))))
+
+
+def usual_zeros(estimator: Estimator, stds: Array) -> list[Zero]:
+    """Median differences of each joint where all is well, if no reference tells them: 0, with the calibration's error.
+
+    The error is σ / √N for N labelled poses, and `LABEL_FREE_ZERO` of σ without labels.
+
+    Args:
+        estimator: calibrated.
+        stds: standard deviations of the errors, (n, d), radians.
+    """
+    calibration, intervals = calibration_of(estimator)
+    labels = intervals.samples if estimator.is_supervised else calibration.samples
+    share = 1 / np.sqrt(labels) if labels else LABEL_FREE_ZERO
+    return [Zero(value=0.0, error=float(share * each)) for each in np.sqrt((stds**2).mean(0))]
+
+
+def zeros_of(frames: LoggedFrames, seen: Seen) -> list[Zero]:
+    """Median differences of each joint in a reference, with their standard errors."""
+    found, rows = [], seen.tested
+    for k in range(seen.read.shape[1]):
+        differences = (seen.read - frames.angles)[rows, k]
+        offset = drift(differences, seen.stds[rows, k], frames.angles[rows], frames.times[rows], tests=1).offset
+        found.append(Zero(value=offset.value, error=offset.error))
+    return found
