@@ -6,6 +6,7 @@ Read angles from images:
     Estimator                     `angles(images)` in radians, `read(images)` with standard deviations
     predict(run, images)          angles, intervals and flags, one dictionary per pose
     calibrate(run, data=...)      fit the map to radians on a few labelled poses
+    check(run, recording)         whether logged angles still fit the images, and whether a camera moved
 
 Make data sets, train and evaluate:
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ropes.data.generate import simulate
     from ropes.data.layout import open_dataset
     from ropes.errors import UserError
+    from ropes.evaluation.drift.check import check
     from ropes.evaluation.joints import evaluate
     from ropes.inference.estimator import Estimator, load
     from ropes.inference.prediction import calibrate, predict
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "arm_setting",
     "calibrate",
+    "check",
     "degrade",
     "evaluate",
     "fit",
@@ -85,6 +88,7 @@ _HOMES = {
     "UserError": ("ropes.errors", "UserError"),
     "arm_setting": ("ropes.simulation.arm", "arm_setting"),
     "calibrate": ("ropes.inference.prediction", "calibrate"),
+    "check": ("ropes.evaluation.drift.check", "check"),
     "degrade": ("ropes.simulation.camera_model", "degrade"),
     "evaluate": ("ropes.evaluation.joints", "evaluate"),
     "fit": ("ropes.methods.fit", "fit"),

@@ -3,6 +3,7 @@
 import inspect
 from typing import Protocol
 
+from ropes.cli.check import Check
 from ropes.cli.evaluate import Evaluate
 from ropes.cli.fit import Calibrate, Fit, Predict
 from ropes.cli.images import Export, Strip, Validate
@@ -18,8 +19,11 @@ from ropes.cli.watch import Watch
 class Command(Protocol):
     """The validated options of a command."""
 
-    def execute(self) -> None:
+    def execute(self) -> int | None:
         """Run the command.
+
+        Returns:
+            The exit code; None is 0.
 
         Raises:
             UserError: invalid input; no partial files are left.
@@ -39,6 +43,7 @@ COMMANDS: dict[str, type[Command]] = {
     "evaluate": Evaluate,
     "calibrate": Calibrate,
     "predict": Predict,
+    "check": Check,
     "watch": Watch,
     "graph": Graph,
     "package": Package,

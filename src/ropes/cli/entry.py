@@ -1,7 +1,7 @@
 """Parses the command line and runs one command; a failure ends in one line and an exit code.
 
-0: done; 2: invalid input or a full disk; 130, 143 and 129: Ctrl-C, SIGTERM and a closed terminal (SIGHUP), without
-partial files.
+0: done; 1: ropes check found a drift; 2: invalid input or a full disk; 130, 143 and 129: Ctrl-C, SIGTERM and a closed
+terminal (SIGHUP), without partial files.
 A failure of any other kind is a bug and keeps its traceback.
 """
 
@@ -63,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tune_allocator()
     with recorded_signals() as received:
         try:
-            _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+            code = _dispatch(sys.argv[1:] if arguments is None else list(arguments))
             sys.stdout.flush()
-            return 0
+            return code
         except UserError as error:
             return _fail(str(error))
         except BrokenPipeError:
@@ -84,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(line)
 
 
-def _dispatch(arguments: list[str]) -> None:
+def _dispatch(arguments: list[str]) -> int:
+    """Run the command of these words; returns its exit code."""
     match arguments:
         case ["--version", *_]:
             from ropes import __version__
@@ -98,7 +99,8 @@ def _dispatch(arguments: list[str]) -> None:
             if not arguments:
                 raise UserError("no command given; choose one of the above")
         case [name, *options]:
-            parse(command_kind(name, options), name, options).execute()
+            return parse(command_kind(name, options), name, options).execute() or 0
+    return 0
 
 
 def command_kind(name: str, options: Sequence[str]) -> type["Command"]:

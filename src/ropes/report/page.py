@@ -1,6 +1,6 @@
 """The report page: parts with sections, rendered from a template."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files as resources
@@ -102,5 +102,16 @@ def page(source: Source, parts: Sequence[Part]) -> str:
         }
         for part in parts
     ]
+    return document(f"ropes {found.version} · {found.preset} preset", shown, provenance)
+
+
+def document(kind: str, parts: Sequence[Mapping[str, Any]], provenance: Sequence[tuple[str, str]]) -> str:
+    """One self-contained HTML page.
+
+    Args:
+        kind: line above the title.
+        parts: each with its "title", "findings" (sentences), "opening" (elements) and "sections" (`Section`s).
+        provenance: names and values at the end.
+    """
     css = Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8"))
-    return render("template.html.j2", results=found, parts=shown, css=css, provenance=provenance)
+    return render("template.html.j2", kind=kind, parts=parts, css=css, provenance=provenance)

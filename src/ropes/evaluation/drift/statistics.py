@@ -23,7 +23,7 @@ FEWEST_FRAMES, _FEWEST_SIDE = 30, 10
 SIMILAR_POSES = 0.5
 #: Number of cosines: this share of n^(2/3) (Lazarus, Lewis, Stock and Watson, 2018); within these bounds.
 _SHARE, _FEWEST_TERMS, _MOST_TERMS = 0.4, 4, 40
-#: Places of a step that are tried; simulated recordings behind the bound of a trend, and their largest length in frames.
+#: Places of a step that are tried; simulated recordings behind the bound of a trend, and their longest length.
 _PLACES, _SIMULATIONS, _SIMULATED_FRAMES = 40, 10_000, 200
 #: Huber's bound in standard deviations, and rounds of the robust fit.
 _HUBER, _ROUNDS = 1.345, 20

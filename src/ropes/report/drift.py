@@ -1,0 +1,230 @@
+"""The check of a recording as a terminal table, and as one HTML page with a plot for each joint and worst frames."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.console import Console
+from scipy import ndimage
+
+from ropes import __version__
+from ropes.data.pictures import Images
+from ropes.evaluation.drift.camera import CameraDrift
+from ropes.evaluation.drift.result import Check
+from ropes.evaluation.drift.statistics import Drift, Estimate
+from ropes.report import pictures
+from ropes.report.elements import absent, image, plot, tag
+from ropes.report.figures import DASHED, FLOOR, OURS, PAPER, styled, titled_panels
+from ropes.report.numbers import fixed
+from ropes.report.page import Section, document
+from ropes.report.table import Table, number_columns, text_columns
+from ropes.report.words import joint_label
+
+#: Frames of the running median in the plots, as a share of all.
+_SMOOTH = 0.05
+
+
+def print_check(found: Check, console: Console | None = None) -> None:
+    """Print the answer, a line for each joint and each camera, and what limits the answer.
+
+    Args:
+        found: to print.
+        console: defaults to standard output.
+    """
+    console = console or Console()
+
+    def say(line: str = "", style: str | None = None) -> None:
+        console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+
+    for sentence in findings(found):
+        say(sentence, "bold")
+    say()
+    console.print(joint_table(found).terminal())
+    for camera in found.cameras:
+        say(camera_sentence(found, camera))
+    for note in found.notes:
+        say(note)
+
+
+def findings(found: Check) -> list[str]:
+    """The answer in sentences: the joints that drifted, then the cameras that moved."""
+    joints = [
+        f"{joint_label(joint)} {_drift_words(found, each)}"
+        for joint, each in zip(found.joints, found.drifts, strict=True)
+        if each.drifted
+    ]
+    moved = [f"camera {each.camera} {_moves(found, each)}" for each in found.cameras if each.moved]
+    sentences = [f"Drifted: {'; '.join(joints)}." if joints else "No joint drifted."]
+    if moved:
+        return [*sentences, f"Moved: {'; '.join(moved)}."]
+    known = all(each.known for each in found.cameras)
+    return [*sentences, "No camera moved." if known else "No camera is known to have moved."]
+
+
+def _drift_words(found: Check, each: Drift) -> str:
+    if each.change is not None and each.before is not None and each.after is not None:
+        since = found.time_of(each.change, tested=True)
+        return f"reads {_degrees(each.after)} off since {since:.1f} s, {_degrees(each.before)} before"
+    if each.trend.significant:
+        return f"reads {_degrees(each.offset.value)} off, and drifts by {_degrees(each.trend.value)} over the recording"
+    return f"reads {_degrees(each.offset.value)} off"
+
+
+def _moves(found: Check, camera: CameraDrift) -> str:
+    stretches = [
+        f"{each.pixels:.1f} pixels since {found.time_of(each.first):.1f} s"
+        + ("" if each.last == len(found.times) - 1 else f" until {found.time_of(each.last):.1f} s")
+        for each in camera.stretches
+    ]
+    return ", ".join(stretches)
+
+
+def camera_sentence(found: Check, camera: CameraDrift) -> str:
+    """One camera in a sentence."""
+    if not camera.known:
+        return f"Camera {camera.camera}: not known."
+    light = f"light {camera.light_change:+.2f} stops at most"
+    if camera.moved:
+        return f"Camera {camera.camera}: moved by {_moves(found, camera)}, against {found.compared}; {light}."
+    largest = fixed(float(np.max(camera.shift)), 1)
+    return f"Camera {camera.camera}: within {largest} pixels of {found.compared}; {light}."
+
+
+def _degrees(radians: float) -> str:
+    return f"{fixed(float(np.degrees(radians)), 1, signed=True)}°"
+
+
+def _interval(each: Estimate) -> str:
+    low, high = (fixed(float(np.degrees(end)), 1, signed=True) for end in (each.low, each.high))
+    return f"{low} to {high}"
+
+
+def joint_table(found: Check) -> Table:
+    """A line for each joint, degrees."""
+    columns = [
+        *text_columns("joint", "drifted"),
+        *number_columns("read − logged, °", "interval", "trend, °", "interval", "independent frames"),
+        *text_columns("since"),
+    ]
+    lines = []
+    for joint, each in zip(found.joints, found.drifts, strict=True):
+        since = found.time_of(each.change, tested=True)
+        lines.append(
+            [
+                joint_label(joint),
+                "yes" if each.drifted else "no",
+                fixed(float(np.degrees(each.offset.value)), 1, signed=True),
+                _interval(each.offset),
+                fixed(float(np.degrees(each.trend.value)), 1, signed=True),
+                _interval(each.trend),
+                f"{each.effective:.0f}",
+                "" if since is None else f"{since:.1f} s",
+            ]
+        )
+    return Table(columns, lines)
+
+
+@styled
+def joint_figure(found: Check) -> Figure:
+    """A panel for each joint: read minus logged angle of each frame over time, and the interval of the median."""
+    drifted = [": drifted" if each.drifted else "" for each in found.drifts]
+    titles = [joint_label(joint) + word for joint, word in zip(found.joints, drifted, strict=True)]
+    figure, panels = titled_panels(titles, height=2.3, ylabel="read − logged, °", columns=2)
+    differences = np.degrees(found.read - found.logged - found.zeros)
+    for k, (panel, each) in enumerate(zip(panels, found.drifts, strict=True)):
+        _draw_joint(panel, found, differences[:, k], each)
+    for panel in panels[-2:]:
+        panel.set_xlabel("time, s")
+    return figure
+
+
+def _draw_joint(panel: Axes, found: Check, differences: np.ndarray, each: Drift) -> None:
+    times, tested = found.times, found.tested
+    colour = PAPER if each.drifted else OURS
+    panel.plot(times[tested], differences[tested], ".", color=colour, alpha=0.35, markersize=3, rasterized=True)
+    panel.plot(times[~tested], differences[~tested], "x", color="#8c8c8c", alpha=0.5, markersize=3, rasterized=True)
+    width = 2 * int(_SMOOTH * tested.sum() / 2) + 1
+    panel.plot(times[tested], ndimage.median_filter(differences[tested], max(3, width), mode="nearest"), color=colour)
+    panel.axhline(0, color=FLOOR, linestyle=DASHED, linewidth=1)
+    low, high = np.degrees([each.offset.low, each.offset.high])
+    panel.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
+    if (since := found.time_of(each.change, tested=True)) is not None:
+        panel.axvline(since, color=PAPER, linestyle=DASHED, linewidth=1)
+    # Single wrong readings would hide the drift.
+    span = max(float(np.quantile(np.abs(differences[tested]), 0.99)), abs(low), abs(high), 0.5)
+    panel.set_ylim(-1.15 * span, 1.15 * span)
+
+
+@styled
+def camera_figure(found: Check) -> Figure:
+    """A panel for each camera: distance from its usual place over time."""
+    figure, panels = titled_panels(
+        [f"camera {each.camera}" for each in found.cameras], height=2.1, ylabel="moved by, pixels", columns=2
+    )
+    for panel, each in zip(panels, found.cameras, strict=True):
+        panel.plot(found.times, each.shift, color=PAPER if each.moved else OURS)
+        panel.axhline(each.tolerated, color=FLOOR, linestyle=DASHED, linewidth=1)
+        for stretch in each.stretches:
+            panel.axvspan(found.times[stretch.first], found.times[stretch.last], color=PAPER, alpha=0.15, linewidth=0)
+        panel.set(xlabel="time, s", ylim=(0, max(1.3 * each.tolerated, 1.1 * float(np.nan_to_num(each.shift).max()))))
+    return figure
+
+
+def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str) -> str:
+    """The page as HTML, without network or scripts.
+
+    Args:
+        found: to show.
+        worst: row of a frame, and a picture of each camera, uint8 (h, w, 3), of the frames to show.
+        drawn: what is drawn over the pictures, in words.
+    """
+    joints = [
+        tag("p", "Each point is a frame; the line is their running median. The band is the interval of the median."),
+        plot(joint_figure(found), "Read minus logged angle of each joint over time"),
+        joint_table(found).html(),
+        tag(
+            "p",
+            f"Intervals hold for all joints together with {1 - found.level:.0%}: each of the {2 * len(found.joints)} "
+            "tests, of an offset and a trend of each joint, has its share of the rest (Bonferroni). They allow for "
+            "similar errors of neighbouring frames and of similar poses.",
+        ),
+    ]
+    known = [each for each in found.cameras if each.known]
+    cameras = [plot(camera_figure(found), "Distance of each camera from its usual place over time")] if known else []
+    cameras += [tag("p", camera_sentence(found, each)) for each in found.cameras]
+    frames = list(chain.from_iterable(_worst(found, row, views) for row, views in worst))
+    sections = [
+        Section("joints", "Joints", joints),
+        Section("cameras", "Cameras", cameras),
+        Section("frames", "Worst frames", [tag("p", drawn), *frames] if frames else [absent("No frame was drawn.")]),
+    ]
+    title = "Something drifted" if found.drifted else "Nothing drifted"
+    part = {"title": title, "findings": [*findings(found), *found.notes], "opening": [], "sections": sections}
+    provenance = [
+        ("recording", found.recording),
+        ("run", found.run),
+        ("frames", f"{len(found.times):,} of {found.frames.total:,}, {found.times[-1]:,.1f} s"),
+        ("cameras compared with", found.compared),
+        ("out of distribution", f"{found.flagged.mean():.1%} of the frames"),
+        ("version", __version__),
+    ]
+    return document(f"ropes {__version__} · check of a recording", [part], provenance)
+
+
+def _worst(found: Check, row: int, views: Sequence[Images]) -> list[Markup]:
+    """The pictures of one frame, with the differences of its joints."""
+    differences = np.degrees(found.read - found.logged - found.zeros)[row]
+    each = (
+        f"{joint_label(joint)} {fixed(float(value), 1, signed=True)}°"
+        for joint, value in zip(found.joints, differences, strict=True)
+    )
+    caption = f"At {found.times[row]:.1f} s, read minus logged: {', '.join(each)}."
+    names = found.frames.run.cameras
+    shown = [
+        image(pictures.strip(view[None]), f"camera {camera} at {found.times[row]:.1f} s")
+        for camera, view in zip(names, views, strict=True)
+    ]
+    return [tag("figure", tag("div", *shown, class_="pairs"), tag("figcaption", caption))]
