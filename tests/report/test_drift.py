@@ -1,0 +1,79 @@
+"""The page and the table of a check: drawn blobs, five degrees on one joint since the middle, a camera that moved."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import ropes
+from ropes.errors import UserError
+from ropes.evaluation.drift import Check
+from ropes.report.drift import findings, page, print_check
+from ropes.report.worst_frames import worst_frames
+from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, seen, write_recording
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Check:
+    images = seen(poses())
+    images[90:, 1] = np.roll(images[90:, 1], 3, axis=2)
+    late = np.outer(np.arange(FRAMES) >= FRAMES // 2, [0, np.radians(5)])
+    folder = write_recording(tmp_path_factory.mktemp("page") / "drifted", change=-late, images=images)
+    return ropes.check(calibrated(), folder)
+
+
+def test_findings_name_the_joint_the_camera_and_the_times(found: Check) -> None:
+    joints, cameras = findings(found)
+    assert re.fullmatch(r"Drifted: wrist reads \+[45]\.\d° off since [56]\.\d s, [+<>-]*0?\.?\d\.\d° before\.", joints)
+    assert re.fullmatch(r"Moved: camera left [234]\.\d pixels since (8\.[6-9]|9\.[0-4]) s\.", cameras)
+
+
+def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
+    console = Console(width=160, record=True, file=None, quiet=False)
+    with console.capture() as captured:
+        print_check(found, console)
+    text = captured.get()
+    (wrist,) = (line for line in text.splitlines() if re.match(r"\W*wrist\b", line))
+    (elbow,) = (line for line in text.splitlines() if re.match(r"\W*elbow\b", line))
+    assert " yes " in wrist
+    assert " no " in elbow
+    assert "A camera moved, so differences of the joints may come from the camera." in text
+    assert "Camera left: moved by" in text
+    assert "Camera right: within" in text
+
+
+def test_the_page_is_self_contained_and_has_a_plot_for_each_joint(found: Check) -> None:
+    worst, drawn = worst_frames(found)
+    text = page(found, worst, drawn)
+    assert "<h1>Something drifted</h1>" in text
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    assert "<script" not in text
+    assert ">wrist: drifted<" in text
+    assert ">elbow<" in text
+    assert ">camera left<" in text
+    assert text.count("<figcaption>At ") == len(worst) == 4
+    assert "The arm is not drawn, because its URDF is unknown" in text
+    assert [len(views) for _, views in worst] == [2] * 4
+    assert all(view.shape[2] == 3 and max(view.shape) >= 384 for _, views in worst for view in views)
+
+
+def test_worst_frames_are_of_the_joint_that_drifted(found: Check) -> None:
+    rows = found.worst()
+    assert len(rows) == 4
+    assert list(rows) == sorted(rows)
+    size = np.abs(found.read - found.logged)[:, 1]
+    assert size[rows].min() > np.median(size)
+
+
+def test_a_wrong_urdf_is_refused(found: Check, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"arm\.urdf"):
+        worst_frames(found, urdf=tmp_path / "arm.urdf")
+
+
+def test_nothing_drifted_is_said_so(tmp_path: Path) -> None:
+    found = ropes.check(calibrated(), write_recording(tmp_path / "fine"))
+    assert findings(found) == ["No joint drifted.", "No camera moved."]
+    assert "<h1>Nothing drifted</h1>" in page(found, [], "")
+    assert "No frame was drawn." in page(found, [], "")
