@@ -8,12 +8,13 @@ import pytest
 
 import ropes
 from ropes.cli import entry as cli
+from ropes.evaluation.drift import Check
 from tests import tiny
 from tests.command_line import Stub, refusal
 from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, write_recording
 
 
-def answer(folder: Path, change: float) -> ropes.Estimator:
+def answer(folder: Path, change: float) -> Check:
     late = np.outer(np.arange(FRAMES) >= FRAMES // 2, [0, change])
     return ropes.check(calibrated(), write_recording(folder, change=late))
 

@@ -18,8 +18,8 @@ _WINDOW, TOLERATED, _ERRORS = 9, 1.0, 5.0
 _SIDE = 128
 #: Standard error of a median of n normal values, in units of σ / √n.
 _MEDIAN_ERROR = 1.2533
-#: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
-_EDGE, _TEXTURED = 10.0, 0.01
+#: Root mean square slope of a background below which no shift can be measured, levels a pixel.
+_LEAST_SLOPE = 1.0
 #: Frames that are registered at a time.
 _CHUNK = 128
 #: Largest shift in pixels by the linear fit, and how much better another place must match.
@@ -171,9 +171,9 @@ def _other_place(levels: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _textured(background: Tensor) -> bool:
-    """Whether enough pixels of a background (C, s, s), in units of white, are edges."""
-    levels = 255 * background.mean(0).double().cpu().numpy()
-    return bool((np.hypot(*np.gradient(levels)) > _EDGE).mean() > _TEXTURED)
+    """Whether a background (C, s, s), in units of white, has slopes by which a shift can be measured."""
+    down, right = np.gradient(255 * background.mean(0).double().cpu().numpy())
+    return bool(np.sqrt((down**2 + right**2).mean()) > _LEAST_SLOPE)
 
 
 def _light(parameters: Array, usual: Array, background: Tensor, channels: int) -> Array:
