@@ -75,7 +75,7 @@ def test_degrees_are_read_as_such(estimator: Estimator, tmp_path: Path) -> None:
 
 
 def test_small_angles_in_degrees_are_told_by_their_variation(estimator: Estimator, tmp_path: Path) -> None:
-    small = write_recording(tmp_path / "small", angles=0.15 * poses(), unit=180 / np.pi)
+    small = write_recording(tmp_path / "small", angles=0.1 * poses(), unit=180 / np.pi)
     with pytest.raises(UserError, match=r"vary \d+ times as much as those read from images: give --state degrees"):
         ropes.check(estimator, small)
     with pytest.raises(UserError, match="or in radians where --state degrees is given"):
