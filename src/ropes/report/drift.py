@@ -97,17 +97,16 @@ def _degrees(radians: float) -> str:
     return f"{fixed(float(np.degrees(radians)), 1, signed=True)}°"
 
 
-def _interval(each: Estimate) -> str:
-    low, high = (fixed(float(np.degrees(end)), 1, signed=True) for end in (each.low, each.high))
-    return f"{low} to {high}"
+def _half(each: Estimate) -> str:
+    """Half the interval, degrees."""
+    return fixed(float(np.degrees(each.high - each.low)) / 2, 1)
 
 
 def joint_table(found: Check) -> Table:
-    """A line for each joint, degrees."""
+    """A line for each joint: median of read minus logged angle, trend, half intervals, independent frames, change."""
     columns = [
         *text_columns("joint", "drifted"),
-        *number_columns("read − logged, °", "interval", "trend, °", "interval", "independent frames"),
-        *text_columns("since"),
+        *number_columns("off, °", "±", "trend, °", "±", "frames", "since, s"),
     ]
     lines = []
     for joint, each in zip(found.joints, found.drifts, strict=True):
@@ -117,11 +116,11 @@ def joint_table(found: Check) -> Table:
                 joint_label(joint),
                 "yes" if each.drifted else "no",
                 fixed(float(np.degrees(each.offset.value)), 1, signed=True),
-                _interval(each.offset),
+                _half(each.offset),
                 fixed(float(np.degrees(each.trend.value)), 1, signed=True),
-                _interval(each.trend),
+                _half(each.trend),
                 f"{each.effective:.0f}",
-                "" if since is None else f"{since:.1f} s",
+                "" if since is None else f"{since:.1f}",
             ]
         )
     return Table(columns, lines)
