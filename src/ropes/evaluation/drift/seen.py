@@ -18,7 +18,7 @@ from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
 
 #: Median error of a joint whose radians come from commanded distributions, as a share of its σ: no label has fixed its
-#: zero.  Those of panda-2c are 0.02 to 0.27 (docs/drift.md).
+#: zero.  Those of panda-2c were up to 0.27 in distribution.
 LABEL_FREE_ZERO = 0.25
 
 
