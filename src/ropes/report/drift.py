@@ -149,9 +149,13 @@ def _draw_joint(panel: Axes, found: Check, differences: np.ndarray, each: Drift)
     panel.plot(times[tested], ndimage.median_filter(differences[tested], max(3, width), mode="nearest"), color=colour)
     panel.axhline(0, color=FLOOR, linestyle=DASHED, linewidth=1)
     low, high = np.degrees([each.offset.low, each.offset.high])
-    panel.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
-    if (since := found.time_of(each.change, tested=True)) is not None:
+    since = found.time_of(each.change, tested=True)
+    if since is None or each.before is None or each.after is None:
+        panel.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
+    else:
         panel.axvline(since, color=PAPER, linestyle=DASHED, linewidth=1)
+        panel.hlines(np.degrees(each.before), times[0], since, color=FLOOR, linewidth=2)
+        panel.hlines(np.degrees(each.after), since, times[-1], color=FLOOR, linewidth=2)
     # Single wrong readings would hide the drift.
     span = max(float(np.quantile(np.abs(differences[tested]), 0.99)), abs(low), abs(high), 0.5)
     panel.set_ylim(-1.15 * span, 1.15 * span)
@@ -181,7 +185,11 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
         drawn: what is drawn over the pictures, in words.
     """
     joints = [
-        tag("p", "Each point is a frame; the line is their running median. The band is the interval of the median."),
+        tag(
+            "p",
+            "Each point is a frame; the line is their running median. The band is the interval "
+            "of the median. Where a joint changed at once, horizontal lines are the medians before and after.",
+        ),
         plot(joint_figure(found), "Read minus logged angle of each joint over time"),
         joint_table(found).html(),
         tag(
