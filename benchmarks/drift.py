@@ -143,7 +143,9 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
         first, later = slice(None, LENGTH), slice(LENGTH, None)
         zeros = []
         for k in range(read.shape[1]):
-            offset = drift((read - logged)[first, k], stds[first, k], logged[first], np.arange(LENGTH), tests=1).offset
+            offset = drift(
+                (read - logged)[first, k], stds[first, k], logged[first], np.arange(LENGTH, dtype=np.float64), tests=1
+            ).offset
             zeros.append(Zero(value=offset.value, error=offset.error))
         seen = read[later], logged[later], stds[later]
         joints.append(joint_rows(seen, zeros, level, "a reference"))

@@ -34,7 +34,7 @@ def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int =
 def drift_of(differences: Array, *, std: float = 1e-6, tests: int = 1, angles: Array | None = None) -> Drift:
     """Without poses, and by default as if the estimator had promised no error: the differences alone tell."""
     n = len(differences)
-    poses = 10.0 * np.arange(n)[:, None] if angles is None else angles
+    poses = 10 * np.arange(n, dtype=np.float64)[:, None] if angles is None else angles
     return drift(differences, np.full(n, std), poses, np.arange(n) / 30, tests=tests)
 
 
@@ -96,7 +96,8 @@ def test_a_standing_arm_gives_one_error_and_not_many() -> None:
 
 def test_the_error_of_zero_widens_the_offset_alone() -> None:
     noise = errors(np.random.default_rng(6), 0.0)[:, 0] + 0.5
-    poses, stds, times = 10.0 * np.arange(FRAMES)[:, None], np.full(FRAMES, 1e-6), np.arange(FRAMES) / 30
+    poses = 10 * np.arange(FRAMES, dtype=np.float64)[:, None]
+    stds, times = np.full(FRAMES, 1e-6), np.arange(FRAMES) / 30
     known = drift(noise, stds, poses, times, tests=1)
     other = drift(noise, stds, poses, times, tests=1, zero=Zero(value=0.5, error=1.0))
     assert known.offset.significant

@@ -115,11 +115,12 @@ def read_frames(
     source, recording = open_recording(path, streams)
     if absent := [camera for camera in run.cameras if camera not in recording.cameras]:
         raise UserError(f"{path} has no camera {absent[0]} of the run (it has {', '.join(recording.cameras)})")
-    parts = []
+    parts, positions = [], []
     for number, episode in enumerate(recording.episodes):
         columns = _columns(run, episode, path)
         seen = synchronise(episode, run.cameras, options.tolerance, different_rates=options.different_rates)
         assert seen.positions is not None  # _columns checks it
+        positions.append(seen.positions[:, columns])
         parts.append((number, episode, columns, seen))
     dropped: dict[str, int] = {}
     for *_, seen in parts:
@@ -140,15 +141,15 @@ def read_frames(
             begin = float(times[-1][-1]) + step
     rows = np.unique(np.linspace(0, total - 1, min(frames, total)).round().astype(np.int64))
     unit = np.pi / 180 if options.state == "degrees" else 1.0
-    angles = unit * np.concatenate([seen.positions[:, columns] for *_, columns, seen in parts if len(seen.times)])
+    angles = unit * np.concatenate(positions)
     _require_angles(run, angles, path, options)
-    episode = np.concatenate([np.full(len(seen.times), number) for number, *_, seen in parts])
+    numbers = np.concatenate([np.full(len(seen.times), number) for number, *_, seen in parts])
     stamps = np.concatenate([seen.times for *_, seen in parts])
 
     def shifted(lag: float) -> Floats:
         moved = np.empty((len(rows), len(run.joints)))
         for number, part, columns, _ in parts:
-            inside = episode[rows] == number
+            inside = numbers[rows] == number
             at = stamps[rows[inside]] + lag
             assert part.joints is not None
             for k, column in enumerate(columns):
@@ -159,7 +160,7 @@ def read_frames(
     return LoggedFrames(
         source=source,
         times=np.concatenate(times)[rows],
-        episode=episode[rows],
+        episode=numbers[rows],
         numbers=np.concatenate([seen.frames for *_, seen in parts])[rows],
         angles=angles[rows],
         shifted=shifted if sampled else None,
