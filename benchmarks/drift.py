@@ -141,11 +141,9 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
         low, high = intervals.around(reading.coordinates, reading.deviation, calibration.angles)
         stds = intervals.ratio * (high - low) / 2
         first, later = slice(None, LENGTH), slice(LENGTH, None)
-        zeros = []
+        zeros, times = [], np.arange(LENGTH, dtype=np.float64)
         for k in range(read.shape[1]):
-            offset = drift(
-                (read - logged)[first, k], stds[first, k], logged[first], np.arange(LENGTH, dtype=np.float64), tests=1
-            ).offset
+            offset = drift((read - logged)[first, k], stds[first, k], logged[first], times, tests=1).offset
             zeros.append(Zero(value=offset.value, error=offset.error))
         seen = read[later], logged[later], stds[later]
         joints.append(joint_rows(seen, zeros, level, "a reference"))
