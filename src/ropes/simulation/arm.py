@@ -122,7 +122,7 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
         raise UserError(f"joints and ranges must name the same joints; only one of them has {', '.join(unmatched)}")
     intervals = {}
     for name in joints:
-        joint, (low, high) = arm.joint(name), ranges[name]
+        joint, (low, high) = arm.free_joint(name), ranges[name]
         if not low < high:
             raise UserError(f"the range [{low}, {high}] of joint {name} is empty; give low:high")
         if low < joint.low or high > joint.high:

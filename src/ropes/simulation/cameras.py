@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.simulation.settings import Camera
-from ropes.simulation.urdf import rotation
+from ropes.simulation.joints import rotation
 
 Array = NDArray[np.float64]
 NEAR, FAR = 0.1, 100.0
