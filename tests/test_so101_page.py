@@ -33,9 +33,9 @@ FIT = (
     "--training.epochs 1 --training.min-samples 1 --training.batch 44"
 )
 RECORD = f"--anchors {ANCHORS} --image-size 32"
-#: Options that make a command quick.
+#: Options that make a command quick; a webcam's passers-by would take a network of its own.
 QUICK = {
-    "simulate": f"--anchors {ANCHORS} --test-anchors 4 --workers 1",
+    "simulate": f"--anchors {ANCHORS} --test-anchors 4 --workers 1 --camera clean",
     "record": RECORD,
     "fit": FIT,
     "watch": "--no-page --publish - --rate 40 --seconds 1",
