@@ -94,6 +94,8 @@ LONGEST = (
     "methods/test_registration.py",
     "common/test_processes.py",
     "methods/test_presets.py",
+    "test_so101_page.py",
+    "simulation/test_so101.py",
 )
 
 

@@ -22,6 +22,21 @@ SMALL_ARM = """<robot name="small">
     <axis xyz="1 0 0"/><limit lower="0" upper=".1" effort="1" velocity="1"/></joint>
 </robot>"""
 
+#: The small arm with a gripper: both fingers follow the slide, the second one by way of the first.
+GRIPPER = """
+  <link name="left"><visual><geometry><box size=".02 .02 .1"/></geometry></visual>
+    <collision><geometry><box size=".02 .02 .1"/></geometry></collision></link>
+  <link name="right"><visual><geometry><box size=".02 .02 .1"/></geometry></visual>
+    <collision><geometry><box size=".02 .02 .1"/></geometry></collision></link>
+  <joint name="right_finger" type="prismatic"><parent link="tip"/><child link="right"/><origin xyz="0 -.1 0"/>
+    <axis xyz="0 1 0"/><limit lower="-.1" upper="0" effort="1" velocity="1"/>
+    <mimic joint="left_finger" multiplier="-1"/></joint>
+  <joint name="left_finger" type="prismatic"><parent link="tip"/><child link="left"/><origin xyz="0 .1 0"/>
+    <axis xyz="0 1 0"/><limit lower="0" upper=".11" effort="1" velocity="1"/>
+    <mimic joint="slide" multiplier="2" offset=".01"/></joint>
+</robot>"""
+GRIPPER_ARM = SMALL_ARM.replace("\n</robot>", GRIPPER)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(cache_home: Path) -> None:
@@ -32,6 +47,13 @@ def _own_cache(cache_home: Path) -> None:
 def small_urdf(tmp_path: Path) -> Path:
     path = tmp_path / "small.urdf"
     path.write_text(SMALL_ARM)
+    return path
+
+
+@pytest.fixture
+def gripper_urdf(tmp_path: Path) -> Path:
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER_ARM)
     return path
 
 

@@ -8,7 +8,8 @@ import pytest
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import import_pybullet
-from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf, rotation
+from ropes.simulation.joints import rotation
+from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf
 from tests.simulation.conftest import SMALL_ARM
 
 

@@ -27,6 +27,7 @@ class Import:
     Example:
       ropes import recordings/lerobot --out data/mine
       ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
+      ropes import recordings/so101 --policies policies.csv --state degrees --out data/so101
       ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
       ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
     """
@@ -68,8 +69,12 @@ class Import:
     """Largest difference of the time stamps of one pose, in seconds."""
     different_rates: bool = False
     """Accept cameras of different frame rates; poses have the rate of the slowest one."""
-    state: Literal["radians", "degrees", "none"] = "radians"
-    """Unit of the joint positions, which are for evaluation only; none leaves them out."""
+    state: Literal["radians", "degrees", "percent", "none"] = "radians"
+    """Unit of the joint positions, which are for evaluation only; percent: -100 to 100 of each joint's range, as
+    LeRobot records without use_degrees; none leaves them out. LeRobot's gripper of an SO-100 or SO-101, 0 to 100, is
+    converted with degrees and with percent."""
+    lerobot_calibration: Path | None = None
+    """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     crop: tuple[str, ...] = ()
     """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
     If omitted, the part of the image that moves, with a margin."""
@@ -139,6 +144,7 @@ class Import:
             policy_topic=self.policy_topic,
             policy_column=self.policy_column,
             joint_columns=self.joint_columns,
+            calibration=self.lerobot_calibration,
             log=self.log,
             offset=self.offset,
         )

@@ -33,7 +33,7 @@ class Record:
       ropes record --robot simulated --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -0.6:0.6 -1.2:1.2 --anchors 20 --out data/kuka
       ropes record --robot lerobot --robot-options type=so101_follower port=/dev/ttyACM0 id=mine \
-        --urdf so101.urdf --limits limits.toml --cameras left=0 right=2 --anchors 500 --out data/so101
+        --urdf so101 --limits limits.toml --cameras left=0 right=2 --anchors 500 --out data/so101
       ropes record --robot ros2 --robot-options host=192.168.1.5 --urdf arm.urdf --limits limits.toml \
         --cameras left=rtsp://192.168.1.6/stream --anchors 500 --out data/arm
       ropes record --robot python --robot-options class=my_arm.py:MyArm --urdf arm.urdf --limits limits.toml \

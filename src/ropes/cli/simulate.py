@@ -38,6 +38,7 @@ class Simulate:
       ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
       ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
       ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 50 --out data/room
+      ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 50 --out data/so101
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
       ropes simulate --setting finger-cube --samples 500 --out data/finger
@@ -53,11 +54,12 @@ class Simulate:
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
     """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera; six joints vary, joints 2,
-    4 and 6 are under intervention), finger-cube, action-pairs, arm-actions, or a setting of another package."""
+    4 and 6 are under intervention), so101 (pip install 'ropes[so101]'), finger-cube, action-pairs, arm-actions, or a
+    setting of another package."""
     objects: int | None = None
     """With --setting action-pairs: number of objects in a scene; the action changes one of them. 1 if omitted."""
     urdf: Path | None = None
-    """URDF file of any other arm: a path, or a file of pybullet_data."""
+    """URDF file of any other arm: a path, a file of pybullet_data, or so101."""
     joints: tuple[str, ...] = ()
     """With --urdf: names of the joints that vary."""
     ranges: tuple[str, ...] = ()

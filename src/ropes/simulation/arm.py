@@ -17,8 +17,8 @@ from ropes.simulation.urdf import Urdf, read_urdf
 
 # Table 7, joint 5: an interval of width 3, the observational mean at its middle, the policies 0.9 to either side.
 _WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9
-# Table 8 shifts joint 4 by +0.8 and joint 6 by −1; here the last two joints are shifted.
-_OOD_SHIFTS = (0.8, -1.0)
+#: Table 8 shifts joint 4 by +0.8 and joint 6 by −1; here the last two joints are shifted.
+OOD_SHIFTS = (0.8, -1.0)
 _YAWS, _PITCH = (45.0, 135.0), -30.0
 
 Ranges = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]]
@@ -59,7 +59,7 @@ def arm_setting(
     """
     arm = read_urdf(find_urdf(urdf))
     robot, intervals = arm_robot(urdf, arm), _intervals(arm, joints, ranges)
-    model = _model(intervals)
+    model = independent_model(intervals)
     drawable = drawable_ranges([model])
     if cameras is None:
         cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
@@ -73,7 +73,7 @@ def arm_setting(
         scene=scene,
         camera_level=camera_level,
         colour=colour,
-        splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
+        splits={"train": model, "test-id": model, "test-ood": independent_model(intervals, OOD_SHIFTS)},
     )
 
 
@@ -93,7 +93,7 @@ def arm_model(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> CausalModel:
     Raises:
         UserError: an unknown joint, or a range that is empty or outside the limits.
     """
-    return _model(_intervals(arm, joints, ranges))
+    return independent_model(_intervals(arm, joints, ranges))
 
 
 def _require_whole_arm(robot: Robot, drawable: Mapping[str, tuple[float, float]], cameras: Sequence[Camera]) -> None:
@@ -122,7 +122,7 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
         raise UserError(f"joints and ranges must name the same joints; only one of them has {', '.join(unmatched)}")
     intervals = {}
     for name in joints:
-        joint, (low, high) = arm.joint(name), ranges[name]
+        joint, (low, high) = arm.free_joint(name), ranges[name]
         if not low < high:
             raise UserError(f"the range [{low}, {high}] of joint {name} is empty; give low:high")
         if low < joint.low or high > joint.high:
@@ -134,8 +134,13 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
     return intervals
 
 
-def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:
-    """Independent joints; `last_shifts` move the observational means of the last joints."""
+def independent_model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:
+    """Independent joints, whose distributions are those of Table 7 stretched to their ranges.
+
+    Args:
+        intervals: joint → (low, high) in radians.
+        last_shifts: how far the observational means of the last joints are from the middle, for ranges of width 3.
+    """
     shifts = dict(zip(list(intervals)[::-1], last_shifts[::-1], strict=False))
     return CausalModel(
         joints=tuple(intervals),

@@ -10,6 +10,7 @@ from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import BulletScene, quiet
 from ropes.simulation.settings import Robot
+from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
 #: Steps in a second, as PyBullet's own default.
@@ -29,7 +30,8 @@ class MovingArm(BulletScene):
 
     Args:
         robot: the arm.
-        joints: order of the angles in targets and positions; all other joints are held at their neutral values.
+        joints: order of the angles in targets and positions; all other joints are held at their neutral values, or
+            follow the joint that they mimic.
         start: first positions, (joints,) radians.
         delay: seconds between a command and its effect.
 
@@ -40,6 +42,7 @@ class MovingArm(BulletScene):
     def __init__(self, robot: Robot, joints: Sequence[str], start: Floats, *, delay: float = 0.0) -> None:
         super().__init__()
         self.joints, self._delay, path = tuple(joints), delay, locate(robot.urdf)
+        self._urdf, self._neutral = read_urdf(path), robot.neutral
         bullet, client = self._bullet, self._client
         with quiet():
             try:
@@ -53,12 +56,11 @@ class MovingArm(BulletScene):
         infos = [bullet.getJointInfo(self._body, k, physicsClientId=client) for k in range(count)]
         for link in range(-1, count):
             bullet.setCollisionFilterGroupMask(self._body, link, 0, 0, physicsClientId=client)
-        moving = {info[1].decode(): info for info in infos if info[2] != bullet.JOINT_FIXED}
+        moving = {info[1].decode(): info for info in infos if info[1].decode() in self._urdf.moving}
         self._order = (*self.joints, *(name for name in moving if name not in self.joints))
         self._index = [moving[name][0] for name in self._order]
         self._efforts = [moving[name][10] or _EFFORT for name in self._order]
-        self._held = np.array([robot.neutral.get(name, 0.0) for name in self._order[len(self.joints) :]])
-        rest = np.concatenate([start, self._held])
+        rest = self._complete(start)
         for index, angle in zip(self._index, rest.tolist(), strict=True):
             bullet.resetJointState(self._body, index, angle, physicsClientId=client)
         self._shown = [self._order.index(name) for name in robot.joints]
@@ -89,7 +91,7 @@ class MovingArm(BulletScene):
         bullet, client, now = self._bullet, self._client, self.now
         while len(self._commands) > 1 and self._commands[1][0] <= now:
             self._commands.popleft()
-        goals = np.concatenate([self._commands[0][1](now - self._delay), self._held])
+        goals = self._complete(self._commands[0][1](now - self._delay))
         bullet.setJointMotorControlArray(
             self._body,
             self._index,
@@ -102,6 +104,11 @@ class MovingArm(BulletScene):
         self._steps += 1
         states = bullet.getJointStates(self._body, self._index, physicsClientId=client)
         self._past.append(np.array([state[0] for state in states]))
+
+    def _complete(self, angles: Floats) -> Floats:
+        """Values of all movable joints, from those of `joints`; joints that mimic others follow them."""
+        values = self._urdf.positions(self.joints, angles[None], self._neutral)
+        return np.array([values[name][0] for name in self._order])
 
     @property
     def positions(self) -> Floats:

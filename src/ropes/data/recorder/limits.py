@@ -92,7 +92,7 @@ def urdf_limits(urdf: Urdf, joints: Sequence[str], speed: float, workspace: Work
     """
     limits = {}
     for name in joints:
-        joint = urdf.joint(name)
+        joint = urdf.free_joint(name)
         if not math.isfinite(joint.high - joint.low):
             raise UserError(f"{urdf.path.name} has no limits of joint {name}; give a file of limits by --limits")
         limits[name] = JointLimits(joint.low, joint.high, speed)
@@ -129,7 +129,7 @@ def checked(limits: Limits, urdf: Urdf, source: str) -> Limits:
         UserError: they contradict each other.
     """
     for name, given in limits.joints.items():
-        joint = urdf.joint(name)
+        joint = urdf.free_joint(name)
         if not given.low < given.high:
             raise UserError(f"{source}: joint {name}: low is {given.low:g}, which is not below high, {given.high:g}")
         if not given.speed > 0:

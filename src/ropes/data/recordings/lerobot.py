@@ -16,7 +16,8 @@ from PIL import Image as Pictures
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
 from ropes.data.recordings.checksums import digest
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
+from ropes.data.recordings.lerobot_units import scales_of
+from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, Scale
 from ropes.data.recordings.video import Video, versions
 from ropes.data.stats import vectors
 from ropes.errors import UserError
@@ -25,6 +26,8 @@ from ropes.errors import UserError
 _STRETCH = 3
 #: Rows with images that are read at a time.
 _ROWS = 16
+#: End of LeRobot's names of joint positions.
+_POSITION = ".pos"
 
 
 class LeRobot:
@@ -142,6 +145,10 @@ class LeRobotRecording:
                 raise UserError(f"{path} is damaged ({error}); copy it again") from error
 
     @cached_property
+    def _scales(self) -> dict[str, Scale]:
+        return scales_of(self.layout.robot, self.options.calibration)
+
+    @cached_property
     def _rows(self) -> list[list[tuple[int, int]]]:
         """Data file and row of each frame of each episode."""
         rows: list[list[tuple[int, int]]] = [[] for _ in self.layout.episodes]
@@ -199,7 +206,8 @@ class LeRobotRecording:
         joints = None
         if "state" in content:
             names = self.layout.state_names(content["state"].shape[1])
-            joints = Joints(names=names, times=times, positions=content["state"])
+            names = tuple(name.removesuffix(_POSITION) for name in names)
+            joints = Joints(names=names, times=times, positions=content["state"], scales=self._scales)
         begins = [k for k, name in enumerate(policies) if k == 0 or name != policies[k - 1]]
         return Episode(
             name=f"episode {number}",

@@ -14,11 +14,9 @@ from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
 from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
 from ropes.data.recordings.synchronise import Views, farthest, synchronise
+from ropes.data.recordings.units import in_radians
 from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
-
-#: No joint of an arm turns by more, radians.
-_MOST_RADIANS = 4 * np.pi
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +60,10 @@ class ImportOptions:
         for name, seconds in (("--tolerance", self.tolerance), ("--dwell", self.dwell)):
             if not 0 < seconds < np.inf:
                 raise UserError(f"{name} is {seconds:g}; it must be above 0 and finite")
+        if self.streams.calibration is not None and self.state != "percent":
+            raise UserError(f"--lerobot-calibration goes with --state percent, not with --state {self.state}")
+        if self.streams.calibration is None and self.state == "percent":
+            raise UserError("--state percent needs --lerobot-calibration FILE, which lerobot-calibrate wrote")
         if not np.isfinite(self.streams.offset):
             raise UserError(f"--offset is {self.streams.offset:g}; it must be finite")
         object.__setattr__(self, "streams", replace(self.streams, policies=self.policies))
@@ -129,7 +131,8 @@ def read_streams(recording: Recording, options: ImportOptions) -> Streams:
             different_rates=options.different_rates,
         )
         dropped.update(views.dropped)
-        found.append(_in_radians(views, options.state, episode.name))
+        scales = {} if episode.joints is None else episode.joints.scales
+        found.append(in_radians(views, options.state, scales, episode.name))
     if not any(len(views.times) for views in found):
         apart = farthest(recording.episodes[0], recording.cameras, state=state)
         raise UserError(
@@ -239,27 +242,6 @@ def _clips(
         name = policies.at(acting, times[[view]])[0][0]
         clips.append((number, round(float(times[before.last]), 6), round(float(times[after.first]), 6), name))
     return clips
-
-
-def _in_radians(views: Views, unit: StateUnit, where: str) -> Views:
-    """The views with finite joint positions in radians.
-
-    Raises:
-        UserError: a position is not finite, or larger than any angle.
-    """
-    if views.positions is None or not views.positions.size:
-        return views
-    positions = np.deg2rad(views.positions) if unit == "degrees" else views.positions
-    if not np.isfinite(positions).all():
-        row = int(np.flatnonzero(~np.isfinite(positions).all(axis=1))[0])
-        raise UserError(f"{where}: a joint position at {views.times[row]:.3f} s is not a finite number; mend the log")
-    if np.abs(positions).max() > _MOST_RADIANS:
-        joint = views.joints[int(np.abs(positions).max(axis=0).argmax())]
-        raise UserError(
-            f"{where}: joint {joint} reaches {np.abs(positions).max():.1f}, which is no angle in radians; "
-            "give --state degrees, or --state none to leave joint positions out"
-        )
-    return replace(views, positions=positions)
 
 
 def _described(counts: Mapping[str, int]) -> str:

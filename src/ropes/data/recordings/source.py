@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 Image = NDArray[np.uint8]
 #: Number of an episode, and number of a frame in it.
 FrameId = tuple[int, int]
-#: Joint positions are in radians, in degrees, or left out.
-StateUnit = Literal["radians", "degrees", "none"]
+#: Joint positions are in radians, in degrees, in percent of each joint's range (LeRobot), or left out.
+StateUnit = Literal["radians", "degrees", "percent", "none"]
 #: Commands come at longer intervals, samples of a position at shorter ones, seconds; time stamps are rounded.
 COMMAND_INTERVAL = 0.2
 _ROUNDING = 1e-3
@@ -44,6 +44,14 @@ def require_order(times: Floats, what: str) -> None:
         raise UserError(f"{what} run back, from {times[k]:.3f} s to {times[k + 1]:.3f} s; record with one clock")
 
 
+@dataclass(frozen=True)
+class Scale:
+    """A joint's unit that is neither radians nor degrees: radians at 0, and radians of one unit."""
+
+    zero: float
+    unit: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joints:
     """Joint positions over time.
@@ -53,12 +61,14 @@ class Joints:
         times: time stamps in seconds, (n,).
         positions: (n, joints), in the unit of the recording.
         hold: a position holds until the next one, as in a log of commands; otherwise it is a sample at its time.
+        scales: joint → its unit, where it is not that of the recording.
     """
 
     names: tuple[str, ...]
     times: Floats
     positions: Floats
     hold: bool = False
+    scales: Mapping[str, Scale] = field(default_factory=dict)
 
     @property
     def are_samples(self) -> bool:
@@ -137,6 +147,7 @@ class Options:
         policy_topic: topic of the policies; the only one if None.
         policy_column: column with the policies; that of the source's own rule if None.
         joint_columns: columns of `log` with the joint positions; all of numbers if empty.
+        calibration: file of `lerobot-calibrate`, for positions from −100 to 100.
         policies: table that gives the policies, so that the recording needs none; set by `ImportOptions`.
         needs_policies: whether the recording must say which policy acts when.
         log: table of time stamps, commands and positions of a video or a folder of frames.
@@ -148,6 +159,7 @@ class Options:
     policy_topic: str | None = None
     policy_column: str | None = None
     joint_columns: tuple[str, ...] = ()
+    calibration: Path | None = None
     policies: Path | None = None
     needs_policies: bool = True
     log: Path | None = None
