@@ -86,7 +86,7 @@ def camera_sentence(found: Check, camera: CameraDrift) -> str:
     """One camera in a sentence."""
     if not camera.known:
         return f"Camera {camera.camera}: not known."
-    light = f"light {camera.light_change:+.2f} stops at most"
+    light = f"light {_signed(camera.light_change, 2)} stops at most"
     if camera.moved:
         return f"Camera {camera.camera}: moved by {_moves(found, camera)}, against {found.compared}; {light}."
     largest = fixed(float(np.max(camera.shift)), 1)
@@ -94,7 +94,13 @@ def camera_sentence(found: Check, camera: CameraDrift) -> str:
 
 
 def _degrees(radians: float) -> str:
-    return f"{fixed(float(np.degrees(radians)), 1, signed=True)}°"
+    return f"{_signed(np.degrees(radians))}°"
+
+
+def _signed(value: float, digits: int = 1) -> str:
+    """A difference with its sign: "+0.2", or "0.0" where it rounds to zero."""
+    shown = f"{value:+.{digits}f}"
+    return shown if float(shown) else shown[1:]
 
 
 def _half(each: Estimate) -> str:
@@ -115,9 +121,9 @@ def joint_table(found: Check) -> Table:
             [
                 joint_label(joint),
                 "yes" if each.drifted else "no",
-                fixed(float(np.degrees(each.offset.value)), 1, signed=True),
+                _signed(np.degrees(each.offset.value)),
                 _half(each.offset),
-                fixed(float(np.degrees(each.trend.value)), 1, signed=True),
+                _signed(np.degrees(each.trend.value)),
                 _half(each.trend),
                 f"{each.effective:.0f}",
                 "" if since is None else f"{since:.1f}",
@@ -146,7 +152,7 @@ def _draw_joint(panel: Axes, found: Check, differences: np.ndarray, each: Drift)
     panel.plot(times[tested], differences[tested], ".", color=colour, alpha=0.35, markersize=3, rasterized=True)
     panel.plot(times[~tested], differences[~tested], "x", color="#8c8c8c", alpha=0.5, markersize=3, rasterized=True)
     width = 2 * int(_SMOOTH * tested.sum() / 2) + 1
-    panel.plot(times[tested], ndimage.median_filter(differences[tested], max(3, width), mode="nearest"), color=colour)
+    panel.plot(times[tested], ndimage.median_filter(differences[tested], max(3, width), mode="mirror"), color=colour)
     panel.axhline(0, color=FLOOR, linestyle=DASHED, linewidth=1)
     low, high = np.degrees([each.offset.low, each.offset.high])
     since = found.time_of(each.change, tested=True)
@@ -224,10 +230,7 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
 def _worst(found: Check, row: int, views: Sequence[Images]) -> list[Markup]:
     """The pictures of one frame, with the differences of its joints."""
     differences = np.degrees(found.read - found.logged - found.zeros)[row]
-    each = (
-        f"{joint_label(joint)} {fixed(float(value), 1, signed=True)}°"
-        for joint, value in zip(found.joints, differences, strict=True)
-    )
+    each = (f"{joint_label(joint)} {_signed(value)}°" for joint, value in zip(found.joints, differences, strict=True))
     caption = f"At {found.times[row]:.1f} s, read minus logged: {', '.join(each)}."
     names = found.frames.run.cameras
     shown = [
