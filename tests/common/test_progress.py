@@ -47,3 +47,13 @@ def test_no_progress_line_after_a_failure_or_when_hidden(
     with pytest.raises(ZeroDivisionError):
         count(clock, 10, fault=ZeroDivisionError())
     assert capsys.readouterr().err == ""
+
+
+def test_a_resumed_job_estimates_its_time_from_what_it_did_itself(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("work, pieces", 10, start=6) as update:
+        for done in (7, 8):
+            clock[0] += 10
+            update(done)
+    assert capsys.readouterr().err.splitlines() == ["work, pieces: 8/10, 20 s left", "work, pieces: 8/10 in 20 s"]

@@ -10,8 +10,8 @@ _INTERVAL, _SHORTEST = 15.0, 2.0
 
 
 @contextmanager
-def progress(description: str, total: int, *, show: bool = True) -> Iterator[Callable[..., None]]:
-    """Yield a function `update(done, note="")` that shows the progress of `description` towards `total`.
+def progress(description: str, total: int, *, start: int = 0, show: bool = True) -> Iterator[Callable[..., None]]:
+    """Yield a function `update(done, note="")` that shows the progress of `description` from `start` towards `total`.
 
     Without a terminal it prints a line every 15 seconds and one at the end.
     """
@@ -21,18 +21,18 @@ def progress(description: str, total: int, *, show: bool = True) -> Iterator[Cal
 
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with Progress(*columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True)) as bar:
-            task = bar.add_task(description, total=total, note="")
+            task = bar.add_task(description, total=total, completed=start, note="")
             yield lambda done, note="": bar.update(task, completed=done, note=note)
         return
     started = printed = time.monotonic()
-    finished = 0
+    finished = start
 
     def update(done: int, note: str = "") -> None:
         nonlocal printed, finished
         finished, now = done, time.monotonic()
         if show and now - printed >= _INTERVAL:
             printed = now
-            remaining = (now - started) / max(done, 1) * (total - done)
+            remaining = (now - started) / max(done - start, 1) * (total - done)
             text = f"{description}: {done}/{total}, {remaining:.0f} s left  {note}"
             print(text.rstrip(), file=sys.stderr, flush=True)
 

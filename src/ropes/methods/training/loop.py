@@ -123,7 +123,7 @@ def train(
         return summary
     start = _resume_step(checkpoint_path, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
-    with progress(description, stage.steps, show=show) as update:
+    with progress(description, stage.steps, start=start, show=show) as update:
         saver = _Saver(checkpoint_path, update)
         loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
         with _quiet_lightning(), _handled(saver.catch), warnings.catch_warnings():
