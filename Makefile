@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types unit portable later quick format docs clean
+.PHONY: help install demo test lint types unit portable later notebook quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -91,6 +91,11 @@ later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later,
 	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[dev]"; \
 	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl; \
 	$(LATER)/bin/pytest --numprocesses auto --dist loadfile -m 'not slow' $(PYTEST_FLAGS)
+
+notebook: $(STAMP) ## run the example notebook from top to bottom, into build/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
+	$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --execute --output-dir build examples/angles_without_labels.ipynb
+	@echo "make: open build/angles_without_labels.ipynb"
 
 quick: lint types ## the checks without the slow tests
 	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)

@@ -50,6 +50,11 @@ class Dataset:
     info: dict[str, Any]
     provenance: dict[str, Any] | None
 
+    def __repr__(self) -> str:
+        """Folder, number of episodes of each split, cameras, and joints with interventions."""
+        episodes = {split: len(numbers) for split, numbers in self.splits.items()}
+        return f"Dataset({str(self.path)!r}, {episodes=}, cameras={list(self.cameras)}, joints={list(self.joints)})"
+
     @property
     def urdf(self) -> Path | None:
         """The arm's URDF without shapes; None where the data set has none."""

@@ -78,12 +78,12 @@ def method_of(label: str) -> str:
     return label.partition("@")[0]
 
 
-def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
+def recipe_of(method: str, preset: str = "compact", *, labels: float = 1.0) -> Recipe:
     """The recipe of a method under a preset.
 
     Args:
         method: see `METHODS`.
-        preset: see `ropes.methods.recipes.PRESETS`.
+        preset: see `ropes.methods.recipes.PRESETS`; as in `ropes.fit`, compact if not given.
         labels: share of the labels, for methods that read labels; ignored by the others.
 
     Raises:
