@@ -15,9 +15,8 @@ from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import FURTHER, Results
-from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 #: Of rows of one kind, some from all over the file: those of a kind are alike.

@@ -21,7 +21,7 @@ from ropes.evaluation.factor_latents import LATENTS_FILE
 from ropes.evaluation.factor_tasks import Samples, TransferScenario, factor_task
 from ropes.evaluation.factors import disentanglement, evaluate_factors, transfer_score
 from ropes.evaluation.record import is_current
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.fit import fit
 from ropes.methods.weights import weights_digest
 from ropes.metrics.transfer import REGRESSORS

@@ -10,12 +10,8 @@ from ropes.cli import entry as cli
 from ropes.evaluation import results
 from ropes.evaluation.flat import COLUMNS, figures
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
-from ropes.evaluation.rows.fit import FitRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
-from ropes.evaluation.rows.partial import FreedRow
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import ActionRow, CoverageRow, FitRow, FreedRow, ModelRow
 
 COMMITTED = Path(__file__).parents[2] / "results"
 PLACE: dict[str, Any] = {"setup": "panda-2c-independent", "method": "anchored", "seed": 3}

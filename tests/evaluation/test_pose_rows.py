@@ -11,7 +11,7 @@ from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.rows.kinds import PoseRow
 from ropes.report.joints import pose_entries
 
 CONDITIONS = {

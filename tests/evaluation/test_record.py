@@ -12,7 +12,7 @@ from ropes.data.layout import open_dataset
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.record import claim_evaluation, is_current
-from ropes.evaluation.rows.fit import FitRow
+from ropes.evaluation.rows.kinds import FitRow
 from ropes.experiments import run as experiments
 from ropes.experiments.plans import experiment
 from ropes.methods.fit import fit

@@ -12,9 +12,8 @@ import pytest
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from tests.evaluation.joint_rows import a_row
 
 COMMITTED = Path(__file__).parents[2] / "results"

@@ -10,7 +10,7 @@ import pytest
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import CoverageRow
 
 ROW = CoverageRow(
     setup="tiny",

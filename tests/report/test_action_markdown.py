@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ropes.common import files
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.kinds import ActionRow
 from ropes.report.action_figures import recall_map
 from ropes.report.action_numbers import DRAWN, advantage, in_order
 from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots

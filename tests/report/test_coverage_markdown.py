@@ -3,7 +3,7 @@
 from itertools import product
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import CoverageRow
 from ropes.report.trust import coverage_markdown
 
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.criterion import CriterionRow
 from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.kinds import CriterionRow
 from ropes.report.objectives_markdown import objectives_markdown
 
 SETUP = "panda-1c-independent"

@@ -12,8 +12,7 @@ from ropes.common import files
 from ropes.evaluation import results
 from ropes.evaluation.paper import ONE_CAMERA
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.report.html import write_report
 from ropes.report.stills import write_figures
 from ropes.simulation.actions import IID

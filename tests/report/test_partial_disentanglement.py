@@ -8,7 +8,7 @@ import pytest
 
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.partial import FreedRow
+from ropes.evaluation.rows.kinds import FreedRow
 from ropes.report.partial_disentanglement import freed_lines, freed_markdown
 
 JOINTS = ("panda_joint1", "panda_joint2")

@@ -10,9 +10,8 @@ from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.report.markdown import markdown
 from ropes.report.readme_tables import update
 

@@ -8,7 +8,7 @@ import pytest
 
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.report.study import study_markdown

@@ -7,7 +7,7 @@ import pytest
 
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.html import write_report
 
 ROW = ModelRow(

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.inference.calibration import Calibration, CalibrationErrors
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.report.numbers import error

@@ -9,9 +9,8 @@ import pytest
 from ropes.evaluation import results
 from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import CoverageRow, FlagRow
 from ropes.report.html import write_report
 from ropes.report.trust import coverage_table, coverages
 

@@ -22,7 +22,7 @@ from ropes.errors import UserError
 from ropes.evaluation.arm_moves import DELTAS_FILE, delta_figures, delta_norms, displacements_of, recall_of
 from ropes.evaluation.record import claim_evaluation, require_views
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.kinds import ActionRow
 from ropes.methods.delta.fit import network_of
 from ropes.methods.reader import autocast
 from ropes.methods.recipes import DeltaRecipe

@@ -21,7 +21,7 @@ from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.errors import UserError
 from ropes.evaluation.record import claim_evaluation
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.kinds import ActionRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import read_training, training_seconds, warn_if_other_scene
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction

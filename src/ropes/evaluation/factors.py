@@ -30,7 +30,7 @@ from ropes.evaluation.factor_tasks import (
 )
 from ropes.evaluation.record import claim_evaluation, require_views
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe

@@ -13,7 +13,7 @@ from ropes.data.pictures import Images
 from ropes.data.views import Views, by_camera, count, each, joined, take
 from ropes.errors import UserError
 from ropes.evaluation.occlusion import occlude_views
-from ropes.evaluation.rows.flag import FlagRow
+from ropes.evaluation.rows.kinds import FlagRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics.intervals import auroc

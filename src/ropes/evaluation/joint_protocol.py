@@ -12,7 +12,7 @@ from ropes.data.dataset import Dataset
 from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.poses import pose_row
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.rows.kinds import PoseRow
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm

@@ -22,11 +22,8 @@ from ropes.evaluation.pictures import SPLITS, write_pictures
 from ropes.evaluation.poses import arm_or_none
 from ropes.evaluation.record import ARTEFACTS, claim_evaluation
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.criterion import criterion_rows
-from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import CoverageRow, FlagRow, PoseRow, criterion_rows
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe

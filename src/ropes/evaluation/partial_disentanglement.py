@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.data.dataset import Dataset
 from ropes.evaluation.pictures import SPLITS
-from ropes.evaluation.rows.partial import FreedRow
+from ropes.evaluation.rows.kinds import FreedRow
 from ropes.methods.run import Run
 from ropes.metrics import correlation_matrix, explained
 

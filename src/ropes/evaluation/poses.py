@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.rows.kinds import PoseRow
 from ropes.inference.poses import Arm, arm_of, robot_of
 from ropes.methods.run import Run
 from ropes.metrics.calibration import ProtocolSizes

@@ -11,7 +11,7 @@ from ropes.common.hardware import Precision, RequestedPrecision, device_name
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.results import Results, write
-from ropes.evaluation.rows.fit import FitRow
+from ropes.evaluation.rows.kinds import FitRow
 from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import uncertainty_digest, weights_digest

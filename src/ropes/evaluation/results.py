@@ -7,16 +7,9 @@ from typing import Any, Self, TypeVar, get_args
 
 from ropes.common import files
 from ropes.errors import UserError
-from ropes.evaluation.rows.action import ActionRow
-from ropes.evaluation.rows.criterion import CriterionRow
-from ropes.evaluation.rows.fit import FitRow
-from ropes.evaluation.rows.flag import FlagRow
+from ropes.evaluation.rows import kinds
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
-from ropes.evaluation.rows.partial import FreedRow
-from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.rows.schema import Amount, MeasuredRow, check_fields, check_names, from_json
-from ropes.evaluation.rows.trust import CoverageRow
 
 SCHEMA = 1
 R = TypeVar("R", bound=MeasuredRow)
@@ -58,16 +51,16 @@ class Results:
     version: str
     seconds: Amount
     rows: tuple[Row, ...]
-    trust_rows: tuple[CoverageRow, ...] = ()
-    flag_rows: tuple[FlagRow, ...] = ()
-    pose_rows: tuple[PoseRow, ...] = ()
+    trust_rows: tuple[kinds.CoverageRow, ...] = ()
+    flag_rows: tuple[kinds.FlagRow, ...] = ()
+    pose_rows: tuple[kinds.PoseRow, ...] = ()
     shift_rows: tuple[Row, ...] = ()
     transfer_rows: tuple[Row, ...] = ()
-    model_rows: tuple[ModelRow, ...] = ()
-    action_rows: tuple[ActionRow, ...] = ()
-    fit_rows: tuple[FitRow, ...] = ()
-    criterion_rows: tuple[CriterionRow, ...] = ()
-    freed_rows: tuple[FreedRow, ...] = ()
+    model_rows: tuple[kinds.ModelRow, ...] = ()
+    action_rows: tuple[kinds.ActionRow, ...] = ()
+    fit_rows: tuple[kinds.FitRow, ...] = ()
+    criterion_rows: tuple[kinds.CriterionRow, ...] = ()
+    freed_rows: tuple[kinds.FreedRow, ...] = ()
     hiding: str | None = None
     scene: str | None = None
 
@@ -102,8 +95,8 @@ class Results:
             if not isinstance(listed, list):
                 raise ValueError(f"{name} must be a list")
         check_names(cls, {*head, "rows"})
-        kinds: dict[str, type[MeasuredRow]] = {"rows": Row, **FURTHER}
-        rows: dict[str, Any] = {name: _rows(lists[name], kind, name) for name, kind in kinds.items()}
+        classes: dict[str, type[MeasuredRow]] = {"rows": Row, **FURTHER}
+        rows: dict[str, Any] = {name: _rows(lists[name], kind, name) for name, kind in classes.items()}
         return cls(**head, **rows)
 
 

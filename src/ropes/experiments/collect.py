@@ -11,7 +11,7 @@ from ropes.common.files import copy_tree, read_json
 from ropes.common.hardware import device_name
 from ropes.evaluation.record import ARTEFACTS, RESULTS_FILE, is_current
 from ropes.evaluation.results import FURTHER, Results, read, write
-from ropes.evaluation.rows.model import ModelRow, by_disentanglement
+from ropes.evaluation.rows.kinds import ModelRow, by_disentanglement
 from ropes.experiments.folder import EVALUATION, EXPERIMENT_FILE, PACKAGED_FOLDER, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
 from ropes.simulation.settings import FINGER_CUBE

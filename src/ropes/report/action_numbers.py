@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import t
 
-from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.kinds import ActionRow
 from ropes.methods.delta.variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.numbers import Floats, fixed
 from ropes.report.table import grouped
@@ -143,7 +143,7 @@ def gaps(rows: Sequence[ActionRow]) -> Floats:
 
 
 def cosines(rows: Sequence[ActionRow], kind: str) -> Floats:
-    """Mean cosine of the mean deltas of two verbs of a kind (see `ropes.evaluation.rows.action`), of each seed."""
+    """Mean cosine of the mean deltas of two verbs of a kind (see `ropes.evaluation.rows.kinds`), of each seed."""
     return np.array([row.cosines.get(kind, np.nan) for row in rows])
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation.rows.joint import SPLITS, Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.graph import read_graph
 from ropes.report.words import FITTED, capitalised
 

@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from ropes.evaluation.paper import mse_comparable
-from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.rows.kinds import PoseRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, pool, without_labels
 from ropes.methods.registry import method_of
 from ropes.report.differences import beside_the_paper

@@ -10,10 +10,8 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.kinds import CoverageRow, FlagRow, PoseRow
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
 from ropes.methods.registry import method_named, recipe_of

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from ropes.evaluation.paper import ANCHORS, mse_comparable
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.criterion import CriterionRow
+from ropes.evaluation.rows.kinds import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks

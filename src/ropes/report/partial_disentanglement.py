@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.partial import FreedRow
+from ropes.evaluation.rows.kinds import FreedRow
 from ropes.report.elements import tag
 from ropes.report.numbers import fixed
 from ropes.report.page import Section, Source, explained

@@ -13,7 +13,7 @@ from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import FURTHER, Results
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import by_disentanglement
+from ropes.evaluation.rows.kinds import by_disentanglement
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
 from ropes.report import artefacts, cameras, figures, joint_figures, pictures, study_figures

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.model import ModelRow, by_disentanglement
+from ropes.evaluation.rows.kinds import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.artefacts import pictures_of, read_arrays
 from ropes.report.elements import Strip, absent, details, plot, strips, tag

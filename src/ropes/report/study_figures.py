@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled, titled_panels
 from ropes.report.numbers import Floats
 from ropes.report.study_numbers import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
 from ropes.report.numbers import Floats, error, fixed

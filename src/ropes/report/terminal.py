@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.console import Console
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.flag import FlagRow
-from ropes.evaluation.rows.trust import INTERVALS, CoverageRow
+from ropes.evaluation.rows.kinds import INTERVALS, CoverageRow, FlagRow
 from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
 from ropes.report.numbers import degrees, fixed
