@@ -6,22 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropes.evaluation.paper import CALIBRATION_LABELS
-from ropes.metrics import PAPER_SIZES, calibrated_mse, linear_calibration, mcc, protocol
+from ropes.metrics import PAPER_SIZES, linear_calibration, mcc, protocol
+from ropes.metrics.calibration import calibrated
+from ropes.metrics.joints import squared_error
 
 
 def test_line_matches_hand_solved_case() -> None:
     # Points (0, 1), (1, 1), (2, 4): slope 3/2, intercept 2 - 3/2 = 1/2; residuals -1/2, 1, -1/2.
-    x, y = [[0.0], [1.0], [2.0]], [[1.0], [1.0], [4.0]]
+    x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [1.0], [4.0]])
     slope, intercept = linear_calibration(x, y)
     assert (slope[0], intercept[0]) == pytest.approx((1.5, 0.5))
-    assert calibrated_mse(x, y, slope, intercept) == pytest.approx([(0.25 + 1 + 0.25) / 3])
+    assert squared_error(slope * x + intercept, y) == pytest.approx([(0.25 + 1 + 0.25) / 3])
 
 
 def test_constant_coordinate_predicts_the_mean() -> None:
     y = np.array([[1.0], [2.0], [6.0]])
     slope, intercept = linear_calibration(np.full((3, 1), 7.0), y)
     assert (slope[0], intercept[0]) == (0.0, 3.0)
-    assert calibrated_mse(np.full((3, 1), 7.0), y, slope, intercept) == pytest.approx([y.var()])
+    assert squared_error(slope * np.full((3, 1), 7.0) + intercept, y) == pytest.approx([y.var()])
 
 
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3) | st.floats(-1e3, -1e-3))
@@ -29,8 +31,7 @@ def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed: int, scal
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(50, 2))
     guess = z + rng.normal(size=(50, 2))
-    plain = calibrated_mse(guess, z, *linear_calibration(guess, z))
-    scaled = calibrated_mse(scale * guess + 3, z, *linear_calibration(scale * guess + 3, z))
+    plain, scaled = (squared_error(calibrated(x, x, z), z) for x in (guess, scale * guess + 3))
     np.testing.assert_allclose(scaled, plain, rtol=1e-6)
 
 
@@ -39,7 +40,7 @@ def test_error_on_fit_samples_equals_variance_times_one_minus_r_squared(seed: in
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(60, 2))
     guess = 0.3 * z + rng.normal(size=(60, 2))
-    error = calibrated_mse(guess, z, *linear_calibration(guess, z))
+    error = squared_error(calibrated(guess, guess, z), z)
     np.testing.assert_allclose(error, z.var(axis=0) * (1 - mcc(guess, z) ** 2))
 
 
@@ -75,9 +76,8 @@ def test_fit_and_test_poses_are_disjoint_and_redrawn() -> None:
     one = protocol(noisy, z, np.random.default_rng(0), repeats=1, fit=20, test=10)
     assert len(np.unique(one.best_angle)) == 10
     rest = np.setdiff1d(z[:, 0], one.best_angle[0]).astype(int)
-    line = linear_calibration(noisy[rest], z[rest])
     tested = one.best_angle[0].astype(int)
-    np.testing.assert_allclose(one.best_mse, calibrated_mse(noisy[tested], z[tested], *line))
+    np.testing.assert_allclose(one.best_mse, squared_error(calibrated(noisy[tested], noisy[rest], z[rest]), z[tested]))
     other = protocol(noisy, z, np.random.default_rng(1), repeats=1, fit=20, test=10)
     assert set(other.best_angle[0]) != set(one.best_angle[0])
 
@@ -129,8 +129,6 @@ def test_too_few_poses_are_refused() -> None:
         linear_calibration([[1.0]], [[1.0]])
     with pytest.raises(ValueError, match="one coordinate a joint"):
         linear_calibration(np.zeros((3, 2)), np.zeros((3, 1)))
-    with pytest.raises(ValueError, match="no sample"):
-        calibrated_mse(np.zeros((0, 1)), np.zeros((0, 1)), [1.0], [0.0])
 
 
 def test_default_sizes_are_those_of_the_paper() -> None:

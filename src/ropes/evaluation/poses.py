@@ -57,7 +57,7 @@ def pose_row(
     errors = []
     for estimate, rows in calibrated_draws(coordinates, angles, rng, sizes.repeats, sizes.fit, sizes.test, to_radians):
         estimated, points = _frames(arm, estimate)
-        errors.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
+        errors.append(pose_errors(estimated, true[rows], points, true_points[rows]))
     figures = np.stack(errors)
     return PoseRow.measured(
         means=figures.mean(axis=0),

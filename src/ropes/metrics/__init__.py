@@ -4,7 +4,6 @@ from ropes.metrics.bend import bend, matched_means
 from ropes.metrics.calibration import (
     PAPER_SIZES,
     ProtocolSizes,
-    calibrated_mse,
     commanded_calibration,
     few_labels,
     linear_calibration,
@@ -34,7 +33,6 @@ __all__ = [
     "assignment",
     "bend",
     "beta_vae_score",
-    "calibrated_mse",
     "commanded_calibration",
     "correlation_matrix",
     "dci",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.metrics.correlation import Floats, Matching, assignment, correlation_matrix, paired
-from ropes.metrics.joints import CALIBRATED, JOINT_METRICS, Estimates, Evaluation, over_draws, squared_error
+from ropes.metrics.joints import CALIBRATED, JOINT_METRICS, Estimates, Evaluation, over_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ def linear_calibration(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats,
     Raises:
         ValueError: shapes disagree, fewer than two samples, or values not finite.
     """
-    estimate, angle = _same_shape(estimates, angles)
+    estimate, angle = paired(estimates, angles)
+    if estimate.shape != angle.shape:
+        raise ValueError(f"expected one coordinate a joint, got {estimate.shape} for {angle.shape}")
     if len(estimate) < 2:
         raise ValueError(f"a line needs at least two labelled samples, got {len(estimate)}")
     constant = np.ptp(estimate, axis=0) == 0
@@ -88,25 +90,14 @@ def commanded_calibration(first: ArrayLike, second: ArrayLike, means: ArrayLike)
     return slope, angle[0] - slope * one.mean(axis=0)
 
 
-def calibrated_mse(estimates: ArrayLike, angles: ArrayLike, slope: ArrayLike, intercept: ArrayLike) -> Floats:
-    """Mean squared error per joint of a line: mean_n (slope ẑ + intercept - z)².
-
-    Args:
-        estimates: (n, d) coordinates.
-        angles: (n, d) true angles, radians.
-        slope: (d,) radians per unit of the coordinate.
-        intercept: (d,) radians.
-
-    Returns:
-        (d,) rad², at least 0.
-
-    Raises:
-        ValueError: shapes disagree, no sample, or values not finite.
-    """
-    estimate, angle = _same_shape(estimates, angles)
-    if len(estimate) < 1:
-        raise ValueError("no sample to test on")
-    return squared_error(np.asarray(slope) * estimate + np.asarray(intercept), angle)
+def calibrated(
+    tested: Floats, estimates: Floats, angles: Floats, known: Callable[[Floats], Floats] | None = None
+) -> Floats:
+    """Angles (m, d) in radians of coordinates (m, d): by lines fitted on other poses, (n, d) each, or by `known`."""
+    if known is not None:
+        return known(tested)
+    slope, intercept = linear_calibration(estimates, angles)
+    return slope * tested + intercept
 
 
 def protocol(
@@ -169,18 +160,14 @@ def protocol(
         correlations = correlation_matrix(x, z)
         order, best_order = (assignment(correlations, kind) for kind in (matching, "hungarian"))
         tested = estimate[test_rows][:, order]
-        if known is None:
-            slope, intercept = linear_calibration(x[:, order], z)
-            calibrated = slope * tested + intercept
-        else:
-            calibrated = known(tested)
+        found = calibrated(tested, x[:, order], z, known)
         compared: dict[Estimates, Floats] = {
             "coordinates": tested,
             "assigned": estimate[test_rows][:, best_order],
-            "calibrated": calibrated,
+            "calibrated": found,
         }
         measured.append({metric.mean: metric.compute(compared[metric.estimates], true) for metric in JOINT_METRICS})
-        pairs.append(np.stack([calibrated, true]))
+        pairs.append(np.stack([found, true]))
     score, error = (np.stack([draw[name] for draw in measured]) for name in ("mcc_mean", "mse_mean"))
     best, joints = score.argmax(axis=0), np.arange(angle.shape[1])
     best_pairs = np.stack([pairs[repeat][:, :, joint] for joint, repeat in enumerate(best)])
@@ -239,22 +226,12 @@ def few_labels(
     for fit_rows, test_rows in draws(rng, len(estimate), repeats, fit, test):
         tested, true = estimate[test_rows], angle[test_rows]
         for count, values in measured.items():
-            if known and count == 0:
-                calibrated = known(tested)
-            else:
-                slope, intercept = linear_calibration(estimate[fit_rows[:count]], angle[fit_rows[:count]])
-                calibrated = slope * tested + intercept
-            values.append({metric.mean: metric.compute(calibrated, true) for metric in CALIBRATED})
+            labelled = fit_rows[:count]
+            found = calibrated(tested, estimate[labelled], angle[labelled], None if count else known)
+            values.append({metric.mean: metric.compute(found, true) for metric in CALIBRATED})
     return {count: over_draws(CALIBRATED, values) for count, values in measured.items()}
 
 
 def _require_poses(count: int, fit: int, test: int) -> None:
     if count < fit + test:
         raise ValueError(f"the evaluation needs {fit + test} poses ({fit} to fit, {test} to test), got {count}")
-
-
-def _same_shape(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats, Floats]:
-    estimate, angle = paired(estimates, angles)
-    if estimate.shape != angle.shape:
-        raise ValueError(f"expected one coordinate a joint, got {estimate.shape} for {angle.shape}")
-    return estimate, angle

@@ -1,36 +1,16 @@
 """Errors of link poses: position, orientation, and average distance of model points (ADD)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.metrics.calibration import draws, linear_calibration
+from ropes.metrics.calibration import calibrated, draws
 from ropes.metrics.correlation import Floats
 
 #: Largest threshold of `add_auc` in the robot-pose literature, mm (DREAM, Section V).
 THRESHOLD = 100.0
 _MM = 1000.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoseErrors:
-    """Errors of n poses.
-
-    Attributes:
-        position: (n,) mm.
-        orientation: (n,) degrees, 0 to 180.
-        add: (n,) mm.
-    """
-
-    position: Floats
-    orientation: Floats
-    add: Floats
-
-    def summary(self) -> Floats:
-        """Mean position error (mm), mean orientation error (degrees), mean ADD (mm) and ADD's AUC, (4,)."""
-        return np.array([self.position.mean(), self.orientation.mean(), self.add.mean(), add_auc(self.add)])
 
 
 def position_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
@@ -122,19 +102,18 @@ def add_auc(distances: ArrayLike, threshold: float = THRESHOLD) -> float:
     return float(np.maximum(0, 1 - values / threshold).mean())
 
 
-def pose_errors(
-    estimated: ArrayLike, true: ArrayLike, estimated_points: ArrayLike, true_points: ArrayLike
-) -> PoseErrors:
-    """All three errors, from poses (n, 4, 4) of one link and model points (n, k, 3) in the same frame, metres.
+def pose_errors(estimated: ArrayLike, true: ArrayLike, estimated_points: ArrayLike, true_points: ArrayLike) -> Floats:
+    """Errors of one link's poses (n, 4, 4) and of model points (n, k, 3) in the same frame, metres.
+
+    Returns:
+        Mean position error (mm), mean orientation error (degrees), mean ADD (mm) and ADD's AUC, (4,).
 
     Raises:
         ValueError: see `position_error`, `add`.
     """
-    return PoseErrors(
-        position=position_error(estimated, true),
-        orientation=orientation_error(estimated, true),
-        add=add(estimated_points, true_points),
-    )
+    distance = add(estimated_points, true_points)
+    position, orientation = position_error(estimated, true), orientation_error(estimated, true)
+    return np.array([position.mean(), orientation.mean(), distance.mean(), add_auc(distance)])
 
 
 def calibrated_draws(
@@ -161,14 +140,10 @@ def calibrated_draws(
         For each repeat the calibrated angles, (test, d) radians, and their rows, (test,).
     """
     estimate, angle = np.asarray(estimates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
-    calibrated = []
-    for fit_rows, test_rows in draws(rng, len(estimate), repeats, fit, test):
-        if known is not None:
-            calibrated.append((known(estimate[test_rows]), test_rows))
-            continue
-        slope, intercept = linear_calibration(estimate[fit_rows], angle[fit_rows])
-        calibrated.append((slope * estimate[test_rows] + intercept, test_rows))
-    return calibrated
+    return [
+        (calibrated(estimate[test_rows], estimate[fit_rows], angle[fit_rows], known), test_rows)
+        for fit_rows, test_rows in draws(rng, len(estimate), repeats, fit, test)
+    ]
 
 
 def _paired(estimated: ArrayLike, true: ArrayLike, shape: tuple[int, int]) -> tuple[Floats, Floats]:
