@@ -1,10 +1,10 @@
 """The papers' published numbers, as data.
 
 Setups carry the names of `ropes.simulation.settings`, joints the names of the Panda's URDF.
-Source: ROPES, Tables 1, 10, 11 and 12 (Tables 2, 13 and 14 repeat them).
+Source: ROPES, Tables 1, 10 and 11 (Tables 2, 12, 13 and 14 repeat them).
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ONE_CAMERA = "panda-1c-independent"
 TWO_CAMERAS = "panda-2c-independent"
@@ -21,46 +21,30 @@ ALL_LABELS = LABELLED_IMAGES[1.0]
 ANCHORS, SCENE = 10_000, "panda-gym"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """One published cell: a method on one joint under one condition.
+class Published(NamedTuple):
+    """The published figures of a method on one joint under one condition.
 
     Attributes:
-        setup: name of the setting in `ropes.simulation.settings`.
-        method: "ropes" or "robopepp".
-        split: "id" or "ood".
-        occlusion: side of the white squares in pixels of a 128×128 image, 0 for none.
-        joint: name in the URDF.
-        labels: labelled training images, two a pose; 0 when label-free.
-        mcc: in [0, 1], or None if not published.
-        mcc_std: over the paper's 15 draws of test poses.
         mse: rad².
-        mse_std: over the same draws.
+        mcc: in [0, 1], or None if not published.
     """
 
-    setup: str
-    method: str
-    split: str
-    occlusion: int
-    joint: str
-    labels: int
     mse: float
     mcc: float | None = None
-    mcc_std: float | None = None
-    mse_std: float | None = None
 
 
-# Table 1, MCC: (setup, occlusion) -> joint number -> value. All in distribution.
-_MCC: dict[tuple[str, int], dict[int, float]] = {
-    (ONE_CAMERA, 0): {2: 0.949, 4: 0.975, 6: 0.957},
-    (TWO_CAMERAS, 0): {1: 0.874, 2: 0.979, 3: 0.634, 4: 0.950, 5: 0.679, 6: 0.884},
-    (CAUSAL, 0): {1: 0.921, 2: 0.966, 3: 0.788, 4: 0.976, 5: 0.742, 6: 0.756},
-    (TWO_CAMERAS, 32): {1: 0.844, 2: 0.964, 3: 0.568, 4: 0.884, 5: 0.617, 6: 0.768},
+_ByJoint = tuple[float | None, ...]
+_NOT_PUBLISHED: _ByJoint = (None,) * len(JOINTS)
+# Table 1, MCC of joints 1 to 6: (setup, split, occlusion) -> values.
+_MCC: dict[tuple[str, str, int], _ByJoint] = {
+    (ONE_CAMERA, "id", 0): (None, 0.949, None, 0.975, None, 0.957),
+    (TWO_CAMERAS, "id", 0): (0.874, 0.979, 0.634, 0.950, 0.679, 0.884),
+    (CAUSAL, "id", 0): (0.921, 0.966, 0.788, 0.976, 0.742, 0.756),
+    (TWO_CAMERAS, "id", 32): (0.844, 0.964, 0.568, 0.884, 0.617, 0.768),
 }
-# Table 1 (first row), MSE of the single camera.
-_ONE_CAMERA_MSE = {2: 0.053, 4: 0.029, 6: 0.049}
-# Table 11, MSE of joints 1 to 6: (setup, split, occlusion) -> values.
-_MSE: dict[tuple[str, str, int], tuple[float, ...]] = {
+# Table 1 (first row) and Table 11, MSE of joints 1 to 6: (setup, split, occlusion) -> values.
+_MSE: dict[tuple[str, str, int], _ByJoint] = {
+    (ONE_CAMERA, "id", 0): (None, 0.053, None, 0.029, None, 0.049),
     (TWO_CAMERAS, "id", 0): (0.083, 0.015, 0.217, 0.035, 0.198, 0.080),
     (CAUSAL, "id", 0): (0.058, 0.020, 0.106, 0.019, 0.051, 0.070),
     (TWO_CAMERAS, "id", 16): (0.089, 0.018, 0.225, 0.044, 0.200, 0.082),
@@ -71,11 +55,6 @@ _MSE: dict[tuple[str, str, int], tuple[float, ...]] = {
     (TWO_CAMERAS, "ood", 16): (0.092, 0.019, 0.249, 0.054, 0.205, 0.109),
     (TWO_CAMERAS, "ood", 32): (0.103, 0.024, 0.288, 0.079, 0.226, 0.140),
     (TWO_CAMERAS, "ood", 64): (0.201, 0.087, 0.356, 0.227, 0.331, 0.216),
-}
-# Table 12, standard deviations of joints 1 to 6: setup -> (of MCC, of MSE). In distribution, no occlusion.
-_STD: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    TWO_CAMERAS: ((0.004, 0.001, 0.010, 0.002, 0.010, 0.005), (0.006, 0.001, 0.011, 0.002, 0.011, 0.007)),
-    CAUSAL: ((0.003, 0.002, 0.003, 0.001, 0.006, 0.010), (0.003, 0.001, 0.005, 0.001, 0.003, 0.003)),
 }
 # Table 10, MSE of joints 1 to 6 of RoboPEPP: (labels, split) -> a line each for 0, 16, 32, 64 pixels.
 _ROBOPEPP: dict[tuple[int, str], tuple[tuple[float, ...], ...]] = {
@@ -130,47 +109,18 @@ _ROBOPEPP: dict[tuple[int, str], tuple[tuple[float, ...], ...]] = {
 }
 
 
-def _ropes(setup: str, split: str, occlusion: int, number: int, mse: float) -> Published:
-    """A cell of ROPES, with its MCC (Table 1) and standard deviations (Table 12) if published."""
-    in_distribution = split == "id"
-    deviations = _STD.get(setup) if in_distribution and occlusion == 0 else None
-    return Published(
-        setup=setup,
-        method="ropes",
-        split=split,
-        occlusion=occlusion,
-        joint=JOINTS[number - 1],
-        labels=0,
-        mcc=_MCC.get((setup, occlusion), {}).get(number) if in_distribution else None,
-        mcc_std=deviations[0][number - 1] if deviations else None,
-        mse=mse,
-        mse_std=deviations[1][number - 1] if deviations else None,
-    )
-
-
-PUBLISHED: tuple[Published, ...] = (
-    *(_ropes(ONE_CAMERA, "id", 0, number, mse) for number, mse in _ONE_CAMERA_MSE.items()),
-    *(
-        _ropes(setup, split, occlusion, number, mse)
-        for (setup, split, occlusion), values in _MSE.items()
-        for number, mse in enumerate(values, start=1)
-    ),
-    *(
-        Published(
-            setup=TWO_CAMERAS,
-            method="robopepp",
-            split=split,
-            occlusion=occlusion,
-            joint=joint,
-            labels=labels,
-            mse=mse,
-        )
-        for (labels, split), lines in _ROBOPEPP.items()
-        for occlusion, line in zip(OCCLUSIONS, lines, strict=True)
-        for joint, mse in zip(JOINTS, line, strict=True)
-    ),
-)
-_INDEX = {(p.setup, p.method, p.split, p.occlusion, p.joint, p.labels): p for p in PUBLISHED}
+#: Setup, method, split, occlusion, joint and labels, as in `published` → cell.
+PUBLISHED: dict[tuple[str, str, str, int, str, int], Published] = {
+    (setup, "ropes", split, occlusion, joint, 0): Published(mse, mcc)
+    for (setup, split, occlusion), errors in _MSE.items()
+    for joint, mse, mcc in zip(JOINTS, errors, _MCC.get((setup, split, occlusion), _NOT_PUBLISHED), strict=True)
+    if mse is not None
+} | {
+    (TWO_CAMERAS, "robopepp", split, occlusion, joint, labels): Published(mse)
+    for (labels, split), lines in _ROBOPEPP.items()
+    for occlusion, line in zip(OCCLUSIONS, lines, strict=True)
+    for joint, mse in zip(JOINTS, line, strict=True)
+}
 
 #: Rows of Table 1: (setup, occlusion, name of the row). All in distribution.
 TABLE1 = (
@@ -191,10 +141,10 @@ def published(
         joint: name in the URDF.
         method: "ropes" or "robopepp".
         split: "id" or "ood".
-        occlusion: pixels, 0 for none.
-        labels: labelled training images; 0 for ROPES.
+        occlusion: side of the white squares in pixels of a 128×128 image, 0 for none.
+        labels: labelled training images, two a pose; 0 for ROPES.
     """
-    return _INDEX.get((setup, method, split, occlusion, joint, labels))
+    return PUBLISHED.get((setup, method, split, occlusion, joint, labels))
 
 
 def mse_comparable(setup: str, split: str) -> bool:
