@@ -1,5 +1,6 @@
 """Applies Table 1's protocol to the coordinates of test poses: rows of joint angles and of link poses."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,19 +10,20 @@ from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
+from ropes.errors import UserError
 from ropes.evaluation.labels import FEWER, few_label_rows
-from ropes.evaluation.poses import pose_row
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import PoseRow
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
-from ropes.inference.poses import Arm
+from ropes.inference.poses import Arm, arm_of, robot_of
 from ropes.methods.recipe import anchors_of, input_size
 from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
 from ropes.metrics.joints import JOINT_METRICS
+from ropes.metrics.pose import calibrated_draws, pose_errors
 from ropes.simulation.corruption import Hiding
 
 
@@ -34,11 +36,11 @@ class TestedPoses:
         method: name of the method in the rows.
         seed: seed of the draws.
         sizes: sizes of the draws.
+        angles: split → (n, d) true angles, radians.
+        images: renderer and camera level of the test images, see `conditions_of_images`.
         hide: kind of occlusion.
         label_free: label-free calibration; None if there is none.
         arm: arm whose link poses are measured; None if unknown.
-        angles: split → (n, d) true angles, radians.
-        images: renderer and camera level of the test images, see `conditions_of_images`.
         readings: condition → what the estimator reads from its images; filled one condition at a time.
     """
 
@@ -46,11 +48,11 @@ class TestedPoses:
     method: str
     seed: int
     sizes: ProtocolSizes
-    hide: Hiding
-    label_free: Calibration | None
-    arm: Arm | None
     angles: Mapping[str, NDArray[np.float64]]
     images: Mapping[str, str | None]
+    hide: Hiding = "square"
+    label_free: Calibration | None = None
+    arm: Arm | None = None
     readings: dict[Condition, Reading] = field(default_factory=dict)
 
     @property
@@ -89,11 +91,26 @@ class TestedPoses:
         return self._rows(condition, self._protocol(condition, elsewhere=elsewhere))
 
     def pose_rows(self, condition: Condition) -> list[PoseRow]:
-        """The row of the end effector's pose; none for an unknown arm."""
+        """The row of the end effector's pose and the arm's keypoints, over the same draws; none for an unknown arm."""
         if self.arm is None:
             return []
-        draws, conditions = self._draws(condition), self._conditions(condition)
-        return [pose_row(self.arm, *self._poses(condition), draws, self.sizes, self.to_radians, **conditions)]
+        coordinates, angles = self._poses(condition)
+        sizes = self.sizes.repeats, self.sizes.fit, self.sizes.test
+        drawn = calibrated_draws(coordinates, angles, self._draws(condition), *sizes, self.to_radians)
+        true, true_points = _frames(self.arm, angles)
+        errors = []
+        for estimate, rows in drawn:
+            estimated, points = _frames(self.arm, estimate)
+            errors.append(pose_errors(estimated, true[rows], points, true_points[rows]))
+        row = PoseRow.measured(
+            means=np.mean(errors, axis=0),
+            deviations=np.std(errors, axis=0),
+            link=self.arm.end_effector,
+            frame=self.arm.frame,
+            calibration_labels=self.sizes.fit if self.to_radians is None else 0,
+            **self._conditions(condition),
+        )
+        return [row]
 
     def _poses(self, condition: Condition) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Coordinates and true angles under a condition."""
@@ -160,3 +177,24 @@ def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
         "erased": getattr(recipe, "random_erasing", 0.0),
         "label_share": getattr(recipe, "labels", None),
     }
+
+
+def arm_or_none(run: Run, dataset: Dataset) -> Arm | None:
+    """The arm in a data set's images; None if neither run nor data set names it, or its URDF cannot be read.
+
+    An unreadable URDF prints a warning.
+    """
+    robot = robot_of(run, dataset.provenance)
+    if robot is None:
+        return None
+    try:
+        return arm_of(run, robot, dataset.urdf)
+    except UserError as error:
+        print(f"ropes: warning: errors of poses are left out: {error}", file=sys.stderr)
+        return None
+
+
+def _frames(arm: Arm, angles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The end effector's poses (n, 4, 4) and the keypoints (n, k, 3), metres."""
+    poses = arm.poses(angles)
+    return poses[arm.end_effector], np.stack([poses[link][:, :3, 3] for link in arm.keypoints], axis=1)

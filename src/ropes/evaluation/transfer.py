@@ -59,9 +59,6 @@ def evaluate_transfer(
         method=folder.fit_row.method,
         seed=seed,
         sizes=sizes,
-        hide="square",
-        label_free=None,
-        arm=None,
         angles={split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits},
         images=conditions_of_images(estimator.run, dataset),
     )
