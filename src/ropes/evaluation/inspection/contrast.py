@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.special import expit
 
 from ropes.evaluation.inspection.sample import Ints
 
 Array = NDArray[np.float64]
 _SIDE, _COMPONENTS, _FOLDS, _PENALTY = 16, 150, 4, 1e-3
-_NEWTON_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,8 @@ def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast
     Returns:
         None if a regime has too few anchors for four folds.
     """
+    from sklearn.linear_model import LogisticRegression
+
     rows = np.concatenate([first, second])
     label = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
     weight = np.concatenate([np.full(len(part), 0.5 / max(1, len(part))) for part in (first, second)])
@@ -75,25 +75,10 @@ def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast
         out = fold == number
         if len(np.unique(label[~out])) < 2:
             return None
-        coefficients = _fit(values[rows[~out]], label[~out], weight[~out] / weight[~out].sum())
-        logits[out] = values[rows[out]] @ coefficients[:-1] + coefficients[-1]
+        regression = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-8)
+        regression.fit(values[rows[~out]], label[~out], weight[~out] / weight[~out].sum())
+        logits[out] = regression.decision_function(values[rows[out]])
     losses = np.logaddexp(0, np.where(label > 0, -logits, logits))
     wrong = (logits > 0) != (label > 0)
     spread = [losses[label == kind].var() / (label == kind).sum() for kind in (0, 1)]
     return Contrast(float(weight @ losses), float(weight @ wrong), float(sum(spread) ** 0.5 / 2))
-
-
-def _fit(values: Array, label: Array, weight: Array) -> Array:
-    """Coefficients by Newton's method on the penalised likelihood; the last is the intercept, without penalty."""
-    design = np.column_stack([values, np.ones(len(values))])
-    penalty = np.append(np.full(values.shape[1], _PENALTY), 1e-9)
-    coefficients = np.zeros(design.shape[1])
-    for _ in range(_NEWTON_STEPS):
-        chance = expit(design @ coefficients)
-        gradient = design.T @ (weight * (chance - label)) + penalty * coefficients
-        curvature = (design * (weight * chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
-        step = np.linalg.solve(curvature, gradient)
-        coefficients -= step
-        if np.abs(step).max() < 1e-4:
-            break
-    return coefficients

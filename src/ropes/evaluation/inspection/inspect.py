@@ -15,7 +15,7 @@ from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.inspection import overlap
-from ropes.evaluation.inspection.contrast import Contrast, contrast, features
+from ropes.evaluation.inspection.contrast import contrast, features
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
 from ropes.evaluation.inspection.overlap import Overlap
@@ -136,6 +136,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
+    numbers = {joint: _numbers(dataset, joint) for joint in dataset.joints}
     return Inspection(
         path=dataset.path,
         cameras=dataset.cameras,
@@ -146,7 +147,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
-        resolution=resolution(compared[0], joints, _regimes(dataset), dataset.cameras, shape, compared[1]),
+        resolution=resolution(compared[0], joints, numbers, dataset.cameras, shape, compared[1]),
         nuisances=nuisances,
         advice=(
             *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),
@@ -178,15 +179,10 @@ def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: boo
     return found
 
 
-def _regimes(dataset: Dataset) -> dict[str, tuple[int, int, int]]:
-    """Joint → numbers of the observational regime and of its two policies, where the data set has all of them."""
+def _numbers(dataset: Dataset, joint: str) -> tuple[int | None, int | None, int | None]:
+    """Numbers of the observational regime and of the joint's two policies; None for those that are missing."""
     number = {regime: k for k, regime in enumerate(dataset.regimes)}
-    every = {joint: (Regime(), Regime(joint, 1), Regime(joint, 2)) for joint in dataset.joints}
-    return {
-        joint: (number[rest], number[first], number[second])
-        for joint, (rest, first, second) in every.items()
-        if number.keys() >= {rest, first, second}
-    }
+    return number.get(Regime()), number.get(Regime(joint, 1)), number.get(Regime(joint, 2))
 
 
 def _complete(frames: Frames, regimes: int) -> float:
@@ -207,15 +203,11 @@ def _angle_overlap(
     dataset: Dataset, frames: Frames, joint: str, model: CausalModel | None, states: NDArray[np.float64] | None
 ) -> Overlap | None:
     """The overlap of recorded angles, or else of described distributions; None without either."""
-    regimes = Regime(), Regime(joint, 1), Regime(joint, 2)
     described = model is not None and joint in model.interventions
     floor = model.bayes_floor(joint) if model is not None and described else None
     if states is not None:
         column = states[:, dataset.joints.index(joint)]
-        observational, first, second = (
-            column[frames.regime == dataset.regimes.index(regime)] if regime in dataset.regimes else column[:0]
-            for regime in regimes
-        )
+        observational, first, second = (column[frames.regime == number] for number in _numbers(dataset, joint))
         if len(first) and len(second):
             return overlap.of_angles(observational, first, second, "angles", floor)
     if model is not None and described:
@@ -236,9 +228,8 @@ def _report(
     angle_overlap: Overlap | None,
 ) -> JointReport:
     """The measurements of one joint; `compared` are frames whose pixels can be compared, see `registered`."""
-    regimes = [Regime(joint, policy) for policy in (1, 2)]
-    first, second = (dataset.regimes.index(regime) if regime in dataset.regimes else None for regime in regimes)
-    anchors = [frames.anchor[frames.regime == (-1 if number is None else number)] for number in (first, second)]
+    rest, first, second = _numbers(dataset, joint)
+    anchors = [frames.anchor[frames.regime == number] for number in (first, second)]
     report = JointReport(
         joint=joint,
         images=(len(anchors[0]), len(anchors[1])),
@@ -248,21 +239,11 @@ def _report(
         overlap=angle_overlap,
     )
     if first is not None and second is not None and min(report.images):
-        rest = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else None
         policies = contrast(values, sample.rows(first), sample.rows(second), sample.anchor)
         still, disturbance = compared
         report = replace(report, motion=motion(still, rest, first, second, disturbance), contrast=policies)
         if angle_overlap is None and policies is not None:
-            observational = _observational_contrast(sample, values, rest, first, second)
+            halves = np.concatenate([sample.rows(first)[::2], sample.rows(second)[1::2]])  # as many of both policies
+            observational = contrast(values, sample.rows(rest), halves, sample.anchor)
             report = replace(report, overlap=overlap.of_images(policies, observational))
     return replace(report, faults=faults(report), weaknesses=weaknesses(report))
-
-
-def _observational_contrast(
-    sample: Sample, values: NDArray[np.float64], rest: int | None, first: int, second: int
-) -> Contrast | None:
-    """The contrast of observational images and as many of both policies; None without observational images."""
-    if rest is None:
-        return None
-    halves = [sample.rows(first)[::2], sample.rows(second)[1::2]]
-    return contrast(values, sample.rows(rest), np.concatenate(halves), sample.anchor)

@@ -83,11 +83,10 @@ def _over_channels(values: NDArray[Any]) -> NDArray[Any]:
     return values.max(axis=2) if values.ndim > 2 else values
 
 
-def pairs_with_anchors(sample: Sample, observational: int | None, first: int, second: int) -> tuple[Ints, Ints]:
+def pairs_with_anchors(
+    sample: Sample, observational: int | None, first: int | None, second: int | None
+) -> tuple[Ints, Ints]:
     """Rows under the two policies, and the observational row of the same anchor if there is exactly one."""
-    empty = np.empty(0, np.int64)
-    if observational is None:
-        return empty, empty
     rows = sample.rows(observational)
     anchors, at, count = np.unique(sample.anchor[rows], return_index=True, return_counts=True)
     rest = dict(zip(anchors[count == 1].tolist(), rows[at[count == 1]].tolist(), strict=True))

@@ -1,6 +1,6 @@
 """Estimates how many pixels a higher resolution adds for the joint that moves the fewest pixels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +48,7 @@ class Resolution:
 def resolution(
     sample: Sample,
     joints: Sequence[JointReport],
-    regimes: dict[str, tuple[int, int, int]],
+    regimes: Mapping[str, tuple[int | None, int | None, int | None]],
     cameras: Sequence[str],
     shape: EncoderConfig,
     disturbance: Disturbance | None = None,
@@ -60,7 +60,7 @@ def resolution(
     Args:
         sample: images of all regimes; of a recording registered.
         joints: their reports.
-        regimes: joint → numbers of the observational regime and of its two policies.
+        regimes: joint → numbers of the observational regime and of its two policies; None for missing ones.
         cameras: names of the cameras.
         shape: of the encoder that `ropes fit` trains by default.
         disturbance: of a recording; None for renderings.

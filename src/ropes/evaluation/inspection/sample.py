@@ -31,8 +31,8 @@ class Sample:
     regime: Ints
     anchor: Ints
 
-    def rows(self, regime: int) -> Ints:
-        """The rows of a regime."""
+    def rows(self, regime: int | None) -> Ints:
+        """The rows of a regime; none for None."""
         return np.flatnonzero(self.regime == regime)
 
     def __len__(self) -> int:
