@@ -137,8 +137,7 @@ class Calibrate:
     """Nominal coverage of the intervals of ropes predict."""
 
     def __post_init__(self) -> None:
-        if self.samples is not None:
-            at_least(2, samples=self.samples)
+        at_least(2, samples=self.samples)
         if not 0 < self.level < 1:
             raise UserError(f"--level is {self.level:g}; it must lie between 0 and 1, for example 0.9")
         at_least(0, seed=self.seed)

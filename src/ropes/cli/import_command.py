@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ropes.cli.options import SourcePath, at_least
+from ropes.cli.options import SourcePath, at_least, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -138,30 +138,13 @@ class Import:
         from ropes.data.recordings.source import Options
         from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation, parse_size
 
-        streams = Options(
-            cameras=self.cameras,
-            joint_topic=self.joint_topic,
-            policy_topic=self.policy_topic,
-            policy_column=self.policy_column,
-            joint_columns=self.joint_columns,
-            calibration=self.lerobot_calibration,
-            log=self.log,
-            offset=self.offset,
-        )
-        return ImportOptions(
-            streams=streams,
-            policies=self.policies,
-            frames=self.frames,
-            group=self.group,
-            state=self.state,
-            tolerance=self.tolerance,
-            different_rates=self.different_rates,
-            dwell=self.dwell,
-            rotate=by_camera("--rotate", self.rotate, parse_rotation),
-            crop=by_camera("--crop", self.crop, parse_crop),
-            size=by_camera("--image-size", self.image_size, parse_size),
-            grey=self.grey,
-        )
+        parsed = {
+            "streams": Options(**shared_options(self, Options), calibration=self.lerobot_calibration),
+            "rotate": by_camera("--rotate", self.rotate, parse_rotation),
+            "crop": by_camera("--crop", self.crop, parse_crop),
+            "size": by_camera("--image-size", self.image_size, parse_size),
+        }
+        return ImportOptions(**shared_options(self, ImportOptions) | parsed)
 
     def _import_pairs(self) -> None:
         from ropes.data.import_pairs import import_pairs

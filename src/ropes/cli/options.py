@@ -3,8 +3,9 @@
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -24,6 +25,11 @@ _CAMERA_FORM = "NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG
 _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
 
 
+def shared_options(command: object, kind: type[Any]) -> dict[str, Any]:
+    """The values of a command's options that have the names of fields of the dataclass `kind`."""
+    return {each.name: getattr(command, each.name) for each in fields(kind) if hasattr(command, each.name)}
+
+
 def say_renderer(scene: str) -> None:
     """Say on standard error if MuJoCo drew a scene because PyBullet is not installed."""
     from ropes.simulation.settings import default_renderer, usual_renderer
@@ -32,14 +38,14 @@ def say_renderer(scene: str) -> None:
         print("ropes: PyBullet is not installed; MuJoCo drew the scene", file=sys.stderr)
 
 
-def at_least(lowest: int, **values: int) -> None:
-    """Check that the values of options are at least `lowest`.
+def at_least(lowest: int, **values: int | None) -> None:
+    """Check that the values of options are at least `lowest`, where they are given.
 
     Raises:
         UserError: a value is too small; its keyword is the option's name.
     """
     for name, value in values.items():
-        if value < lowest:
+        if value is not None and value < lowest:
             raise UserError(f"--{name.replace('_', '-')} is {value}; it must be {lowest} or more")
 
 

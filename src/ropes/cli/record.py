@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ropes.cli.options import at_least, parse_cameras, parse_ranges
+from ropes.cli.options import at_least, parse_cameras, parse_ranges, shared_options
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import SceneName
 
@@ -150,20 +150,14 @@ class Record:
         size = by_camera("--image-size", self.image_size, parse_size)
         if self._simulated and size.keys() - {None}:
             raise UserError("--image-size of simulated cameras is one number; leave the camera out")
-        return ArmOptions(
-            urdf=None if self.urdf is None else str(self.urdf),
-            joints=self.joints,
-            ranges=parse_ranges(self.joints, self.ranges) if self.ranges else (),
-            limits=self.limits,
-            speed=self.speed,
-            workspace=self.workspace,
-            simulated=self._simulated,
-            cameras=parse_cameras(self.cameras) if self._simulated else (),
-            image_size=size.get(None, _SIZE),
-            scene=self.scene,
-            camera_level=self.camera_level,
-            colour=self.colour,
-        )
+        parsed = {
+            "urdf": None if self.urdf is None else str(self.urdf),
+            "ranges": parse_ranges(self.joints, self.ranges) if self.ranges else (),
+            "simulated": self._simulated,
+            "cameras": parse_cameras(self.cameras) if self._simulated else (),
+            "image_size": size.get(None, _SIZE),
+        }
+        return ArmOptions(**shared_options(self, ArmOptions) | parsed)
 
     def _views(self) -> "dict[str | None, View]":
         from ropes.data.recordings.views import View, by_camera, parse_box, parse_rotation, parse_size

@@ -162,9 +162,7 @@ class Reproduce:
             if not method_of(method):
                 raise UserError(f"--methods {method} lacks the method before the @; give METHOD@VARIANT")
             require_method(method_of(method))
-        for name, number in (("workers", self.workers), ("processes", self.processes)):
-            if number is not None:
-                at_least(1, **{name: number})
+        at_least(1, workers=self.workers, processes=self.processes)
 
     @property
     def method_names(self) -> tuple[str, ...]:

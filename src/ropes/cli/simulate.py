@@ -114,8 +114,7 @@ class Simulate:
         if self.setting in (_PAIRS, _ARM_ACTIONS) and not self.state:
             raise UserError(f"--no-state does not go with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
-        if self.workers is not None:
-            at_least(1, workers=self.workers)
+        at_least(1, workers=self.workers)
         if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self._views or self.name):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.cli.options import RunFolder
+from ropes.cli.options import RunFolder, shared_options
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 
@@ -93,23 +93,11 @@ class Watch:
         from ropes.inference.live.session import WatchOptions, watch
         from ropes.models.registry import find_run
 
-        options = WatchOptions(
-            cameras=self.camera,
-            rotate=by_camera("--rotate", self.rotate, parse_rotation),
-            crop=by_camera("--crop", self.crop, parse_box),
-            page=self.page,
-            host=self.host,
-            port=self.port,
-            publish=self.publish,
-            topic=self.topic or TOPIC,
-            density=None if self.filter == "none" else self.acceleration or DENSITY,
-            tolerance=self.tolerance,
-            urdf=self.urdf,
-            split=self.split,
-            rate=self.rate,
-            loop=self.loop,
-            truth=self.truth,
-            seconds=self.seconds,
-            precision=self.precision,
-        )
-        watch(find_run(self.run), options)
+        options = shared_options(self, WatchOptions) | {
+            "cameras": self.camera,
+            "rotate": by_camera("--rotate", self.rotate, parse_rotation),
+            "crop": by_camera("--crop", self.crop, parse_box),
+            "topic": self.topic or TOPIC,
+            "density": None if self.filter == "none" else self.acceleration or DENSITY,
+        }
+        watch(find_run(self.run), WatchOptions(**options))
