@@ -9,8 +9,7 @@ import time
 import pytest
 
 from ropes.cli import entry as cli
-from ropes.cli.commands import COMMANDS
-from ropes.cli.help import help_texts
+from ropes.cli.commands import COMMANDS, help_texts
 from ropes.cli.simulate import Simulate
 from ropes.errors import UserError
 from tests.command_line import Stub, refusal

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ropes.causal.graph.estimate import BOUND
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.cli import entry as cli
-from ropes.cli.insight import Graph
+from ropes.cli.evaluate import Graph
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.batches import held_out_anchors

@@ -129,7 +129,7 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
 
     import tyro
 
-    from ropes.cli.help import with_joined_help
+    from ropes.cli.commands import with_joined_help
 
     options = list(_with_new_names(options, getattr(kind, "renamed", {})))
     box = io.StringIO()

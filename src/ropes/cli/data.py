@@ -1,15 +1,93 @@
-"""`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
+"""`ropes validate`, `import`, `strip` and `export`: check, import and copy data sets."""
 
 from collections.abc import Set
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ropes.cli.options import SourcePath, at_least, shared_options
+from ropes.cli.options import DataFolder, SourcePath, at_least, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from ropes.data.recordings.plan import ImportOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validate:
+    """Check a data set; report the file and row of the first fault.
+
+    Example:
+      ropes validate data/two-cameras
+      ropes validate --format causal-triplet recordings/procthor
+    """
+
+    data: DataFolder
+    """Data set to check."""
+    format: Literal["lerobot", "causal-triplet"] = "lerobot"
+    """LeRobot v3.0, or Causal Triplet's files (ProcTHOR or Epic-Kitchens) before ropes import."""
+
+    def execute(self) -> None:
+        """Validate the data set and describe its content."""
+        if self.format == "causal-triplet":
+            from ropes.data.pair_checks import validate_pairs
+
+            print(validate_pairs(self.data))
+            return
+        from ropes.data.validate import validate
+
+        print(validate(self.data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """Copy a data set without joint angles, commanded positions and seed, for training without labels.
+
+    The policy distributions are kept; the Bayes-optimal cross-entropies are computed from them.
+
+    Example:
+      ropes strip data/two-cameras --out data/two-cameras-unlabelled
+    """
+
+    data: DataFolder
+    """Data set to copy."""
+    out: Path
+    """Folder of the copy."""
+
+    def execute(self) -> None:
+        """Copy the data set without `observation.state` and `action`."""
+        from ropes.data.layout import copy_without_labels
+
+        copy_without_labels(self.data, self.out)
+        print(f"wrote {self.out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Export images of a data set as FOLDER/CAMERA/INDEX.png, for example for ropes predict.
+
+    Example:
+      ropes export data/two-cameras --split test-id --count 4 --out photos
+    """
+
+    data: DataFolder
+    """Data set with the images."""
+    out: Path
+    """Folder of the images."""
+    split: str = "test-id"
+    """Split of the images."""
+    count: int = 4
+    """Number of poses, the first ones of the split; each has one image per camera."""
+
+    def __post_init__(self) -> None:
+        at_least(1, count=self.count)
+
+    def execute(self) -> None:
+        """Write the images."""
+        from ropes.data.export import export_images
+
+        export_images(self.data, self.split, self.count, self.out)
+        print(f"wrote {self.out}")
+
 
 #: Side of Causal Triplet's images where --image-size is not given, pixels.
 _PAIRS_SIZE = 64
