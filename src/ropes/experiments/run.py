@@ -22,14 +22,16 @@ from ropes.errors import UnfinishedError, UserError, require_name
 from ropes.evaluation.arm_moves import evaluate_estimator
 from ropes.evaluation.record import ARTEFACTS, is_current
 from ropes.evaluation.results import Results
-from ropes.experiments.collect import Fit, collect_results, copy_artefacts
 from ropes.experiments.datasets import generate_dataset, require_renderers
 from ropes.experiments.fits import evaluate_transfers, fit_and_evaluate, torch_threads
 from ropes.experiments.folder import (
     EVALUATION,
     PACKAGED_FOLDER,
+    Fit,
     by_number,
     claim,
+    collect_results,
+    copy_artefacts,
     data_folder,
     finished,
     precision_of_fits,
