@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ropes.evaluation import paper
 from ropes.evaluation.rows.joint import JointConditions, Row
@@ -91,22 +92,16 @@ def over_seeds(rows: Iterable[Row]) -> tuple[JointErrors, ...]:
         groups.setdefault(row.conditions, []).append(row)
     cells = []
     for group in groups.values():
-        errors = [(row.mse_mean, row.mse_std) for row in group]
-        correlations = [(row.mcc_mean, row.mcc_std) for row in group]
-        (mcc, mcc_std), (mse, mse_std) = pool(correlations), pool(errors)
-        (mcc_draws, mcc_seeds), (mse_draws, mse_seeds) = spreads(correlations), spreads(errors)
+        pooled: dict[str, Any] = {}
+        for name in ("mcc", "mse"):
+            figures = [(getattr(row, f"{name}_mean"), getattr(row, f"{name}_std")) for row in group]
+            pooled[name], pooled[f"{name}_std"] = pool(figures)
+            pooled[f"{name}_draws"], pooled[f"{name}_seeds"] = spreads(figures)
         cells.append(
             JointErrors(
                 **{field.name: getattr(group[0], field.name) for field in fields(JointConditions)},
+                **pooled,
                 seeds=tuple(sorted(row.seed for row in group)),
-                mcc=mcc,
-                mcc_std=mcc_std,
-                mse=mse,
-                mse_std=mse_std,
-                mcc_draws=mcc_draws,
-                mcc_seeds=mcc_seeds,
-                mse_draws=mse_draws,
-                mse_seeds=mse_seeds,
                 mcc_matched=pool([(row.mcc_matched, None) for row in group])[0],
                 r2=pool([(row.r2_mean, None) for row in group])[0],
             )
