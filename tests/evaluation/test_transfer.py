@@ -12,8 +12,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.joint_protocol import conditions_of_images
-from ropes.evaluation.joints import evaluate
-from ropes.evaluation.transfer import evaluate_transfer
+from ropes.evaluation.joints import evaluate, evaluate_transfer
 from ropes.methods.fit import fit
 from ropes.methods.run import Run, camera_level_of
 from tests import tiny

@@ -10,8 +10,8 @@ from ropes.common.files import read_json, write_json
 from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation import paper, results
+from ropes.evaluation.joints import evaluate_transfer
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.transfer import evaluate_transfer
 from ropes.experiments import datasets as filming
 from ropes.experiments import fits
 from ropes.experiments.folder import claim, run_folder, transfer_folder

@@ -10,9 +10,8 @@ import torch
 from ropes.common.hardware import Precision
 from ropes.evaluation.actions import evaluate_actions
 from ropes.evaluation.factors import evaluate_factors
-from ropes.evaluation.joints import evaluate
+from ropes.evaluation.joints import evaluate, evaluate_transfer
 from ropes.evaluation.record import is_current
-from ropes.evaluation.transfer import evaluate_transfer
 from ropes.experiments.folder import EVALUATION, data_folder, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
 from ropes.methods.fit import fit
