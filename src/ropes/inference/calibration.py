@@ -13,8 +13,7 @@ from ropes.errors import UserError
 from ropes.methods.run import CALIBRATION_FILE, Run
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.weights import uncertainty_digest, weights_digest
-from ropes.metrics.bend import bend
-from ropes.metrics.calibration import linear_calibration
+from ropes.metrics.calibration import bend, linear_calibration
 from ropes.metrics.intervals import leave_one_out_residuals
 
 #: Relative differences of float32 outputs for equal inputs in batches of different size.
@@ -69,7 +68,7 @@ class Calibration:
         intercept: radians, (d,).
         samples: number of labelled samples; 0 for commanded distributions.
         intervals: conformal intervals; None where unknown.
-        knots: (d, 2, k), knots of each joint's `ropes.metrics.bend`; None for lines alone.
+        knots: (d, 2, k), knots of each joint's `ropes.metrics.calibration`; None for lines alone.
         origin: arguments of `ropes calibrate`; None for calibrations of older versions.
         errors: estimated errors; None for calibrations of older versions.
     """

@@ -1,12 +1,13 @@
 """Metrics of estimated angles, factors and graphs against the truth. Takes NumPy arrays; imports nothing of ropes."""
 
-from ropes.metrics.bend import bend, matched_means
 from ropes.metrics.calibration import (
     PAPER_SIZES,
     ProtocolSizes,
+    bend,
     commanded_calibration,
     few_labels,
     linear_calibration,
+    matched_means,
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc

@@ -1,12 +1,11 @@
 """Disentanglement metrics of the literature, from latents (n, k) and factors (n, f) of the same samples."""
 
 from ropes.metrics.disentanglement.exclusivity import TMEX, tmex
-from ropes.metrics.disentanglement.infomec import InfoMEC, infomec
-from ropes.metrics.disentanglement.information import mig, modularity
+from ropes.metrics.disentanglement.information import InfoMEC, infomec, mig, modularity
 from ropes.metrics.disentanglement.interventional import beta_vae_score, factor_vae_score
 from ropes.metrics.disentanglement.loss_capacity import DCIES, dci_es
 from ropes.metrics.disentanglement.predictive import DCI, dci, explicitness, sap
-from ropes.metrics.disentanglement.undefined import Undefined
+from ropes.metrics.disentanglement.samples import Undefined
 
 __all__ = [
     "DCI",

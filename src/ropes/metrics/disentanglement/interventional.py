@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, checked
-from ropes.metrics.disentanglement.undefined import Undefined
+from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, Undefined, as_classes, checked
 
 Rows = NDArray[np.int64]
 #: Latents of smaller standard deviation are pruned (disentanglement_lib).
@@ -175,12 +174,11 @@ def _groups(
 def _dependence(factors: Floats) -> str | None:
     """The first dependent pair of factors by a chi-squared test of coarse bins, in words; None if there is none."""
     from scipy.stats import chi2_contingency
+    from scipy.stats.contingency import crosstab
 
     coarse = as_classes(factors, _COARSE)
     for one, other in combinations(range(coarse.shape[1]), 2):
-        counts = np.zeros((coarse[:, one].max() + 1, coarse[:, other].max() + 1))
-        np.add.at(counts, (coarse[:, one], coarse[:, other]), 1.0)
-        counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+        counts = crosstab(coarse[:, one], coarse[:, other]).count
         if chi2_contingency(counts).pvalue < _LEVEL:
             return (
                 f"factors {one} and {other} depend on one another ({int((counts == 0).sum())} of {counts.size} "

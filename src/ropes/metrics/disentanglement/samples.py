@@ -1,7 +1,8 @@
-"""Input checks, binning, splits and tree options common to the disentanglement metrics."""
+"""Input checks, binning, splits, tree options and undefined scores of the disentanglement metrics."""
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,22 @@ Classes = NDArray[np.int64]
 BINS = 20
 #: Share of test samples for informativeness, explicitness, and SAP of categorical factors.
 TESTED = 0.25
+
+
+class Undefined(float):
+    """NaN in place of an undefined score.
+
+    Attributes:
+        reason: why the score is undefined.
+    """
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Self:
+        """NaN with a reason."""
+        undefined = super().__new__(cls, math.nan)
+        undefined.reason = reason
+        return undefined
 
 
 def checked(latents: ArrayLike, factors: ArrayLike, at_least: int = 2) -> tuple[Floats, Floats]:
