@@ -10,8 +10,8 @@ from ropes.causal.scm import Regime
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.evaluation import results
+from ropes.evaluation.joint_protocol import freed_rows
 from ropes.evaluation.joints import evaluate
-from ropes.evaluation.partial_disentanglement import freed_rows
 from tests import tiny
 from tests.estimators import run_of
 

@@ -54,13 +54,8 @@ class FoundGraph:
 
         return {
             "joints": list(self.joints),
-            "effects": _listed(self.graph.effects),
-            "errors": _listed(self.graph.errors),
-            "cleared": _listed(self.graph.cleared),
-            "cleared_errors": _listed(self.graph.cleared_errors),
-            "edges": named(self.graph.edges),
-            "undecided": named(self.graph.undecided),
-            "cyclic": named(self.graph.cyclic),
+            **{name: _listed(getattr(self.graph, name)) for name in ("effects", "errors", "cleared", "cleared_errors")},
+            **{name: named(getattr(self.graph, name)) for name in ("edges", "undecided", "cyclic")},
             "undetermined": [
                 {"parent": self.joints[parent], "child": self.joints[child], "why": self._why(parent, child)}
                 for parent, child in self.graph.undetermined

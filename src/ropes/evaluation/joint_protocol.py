@@ -1,4 +1,4 @@
-"""Applies Table 1's protocol to the coordinates of test poses: rows of joint angles and of link poses."""
+"""Applies Table 1's protocol to the coordinates of test poses: rows of joints, of link poses and of free joints."""
 
 import sys
 from collections.abc import Mapping
@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.labels import FEWER, few_label_rows
+from ropes.evaluation.pictures import SPLITS
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.kinds import PoseRow
+from ropes.evaluation.rows.kinds import FreedRow, PoseRow
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm, arm_of, robot_of
@@ -21,10 +23,13 @@ from ropes.methods.recipe import anchors_of, input_size
 from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
-from ropes.metrics import Evaluation, ProtocolSizes, protocol
+from ropes.metrics import Evaluation, ProtocolSizes, correlation_matrix, explained, protocol
 from ropes.metrics.joints import JOINT_METRICS
 from ropes.metrics.pose import calibrated_draws, pose_errors
 from ropes.simulation.corruption import Hiding
+
+#: Range of a joint at rest, radians: encoder noise.
+_AT_REST = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,3 +203,39 @@ def _frames(arm: Arm, angles: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     """The end effector's poses (n, 4, 4) and the keypoints (n, k, 3), metres."""
     poses = arm.poses(angles)
     return poses[arm.end_effector], np.stack([poses[link][:, :3, 3] for link in arm.keypoints], axis=1)
+
+
+def freed_rows(run: Run, dataset: Dataset, method: str, coordinates: NDArray[np.float64]) -> tuple[FreedRow, ...]:
+    """The rows of a run's coordinates on test poses in distribution; none unless another joint varies by 0.05 rad.
+
+    They tell how much each coordinate depends on joints that were never intervened on (partial disentanglement).
+
+    Source: ROPES, Conclusion: "disentangled only those joint angles whose interventions were used in the loss".
+
+    Args:
+        run: the run.
+        dataset: data set with the angles of every joint that varies.
+        method: name of the method in the rows.
+        coordinates: coordinates of the split test-id, (n, d).
+    """
+    angles = dataset.factors(SPLITS["id"])
+    vary = np.ptp(angles, axis=0) > _AT_REST
+    varying = [name for name, varies in zip(dataset.state_names or (), vary, strict=True) if varies]
+    if set(varying) <= set(run.joints):
+        return ()
+    angles = angles[:, vary]
+    correlations = np.abs(correlation_matrix(coordinates, angles))
+    workers = torch.get_num_threads()
+    return tuple(
+        FreedRow(
+            setup=run.setting,
+            method=method,
+            joint=joint,
+            seed=run.seed,
+            correlations=dict(zip(varying, np.clip(correlations[k], 0, 1).tolist(), strict=True)),
+            own=explained(coordinates[:, k], angles[:, [varying.index(joint)]], workers=workers),
+            every=explained(coordinates[:, k], angles, workers=workers),
+        )
+        for k, joint in enumerate(run.joints)
+        if joint in varying
+    )

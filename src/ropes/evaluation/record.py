@@ -1,6 +1,7 @@
 """The folder of an evaluation: which run, weights and data its results are of, and whether they are current."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,7 @@ def claim_evaluation(
     ensure_output_folder(out, ABOUT_FILE)
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     check_manifest(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
-    weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    now = {
-        "weights": weights,
-        "trust": uncertainty_digest(folder),
-        "precisions": list(precisions),
-        "revision": revision,
-    }
+    content, now = read_json(out / ABOUT_FILE), _state(folder, about) | {"precisions": list(precisions)}
     if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first, so that an interruption leaves no outdated results
         write_json(out / ABOUT_FILE, content | now)
@@ -107,7 +101,7 @@ def claim_evaluation(
         setup=run.setting,
         method=label or run.method,
         seed=run.seed,
-        weights=weights,
+        weights=now["weights"],
         data_checksum=run.data_checksum,
         version=run.version,
     )
@@ -142,6 +136,10 @@ def is_current(evaluation: Path, folder: Path, precision: RequestedPrecision = "
         return False
     if precision not in ("auto", *about.get("precisions", ())):
         return False
+    return all(about.get(name) == value for name, value in _state(folder, about).items())
+
+
+def _state(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Digests of a run's weights and uncertainty model, and the revision of the measurements that `about` names."""
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    now = weights_digest(folder), uncertainty_digest(folder), revision
-    return (about.get("weights"), about.get("trust"), about.get("revision")) == now
+    return {"weights": weights_digest(folder), "trust": uncertainty_digest(folder), "revision": revision}

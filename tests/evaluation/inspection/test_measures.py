@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.causal.scm import TruncatedNormal
-from ropes.evaluation.inspection import overlap
-from ropes.evaluation.inspection.contrast import Contrast, contrast, features
+from ropes.evaluation.inspection.contrast import Contrast, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.registration import registered
 from ropes.evaluation.inspection.sample import Sample
@@ -166,18 +165,18 @@ def tn(mean: float) -> TruncatedNormal:
 def test_overlap_is_one_for_equal_and_zero_for_disjoint_angles() -> None:
     rng = np.random.default_rng(0)
     same = rng.uniform(0, 1, 5000)
-    alike = overlap.of_angles(same, same, same, "angles")
+    alike = overlap_of_angles(same, same, same, "angles")
     assert (alike.policies, alike.observational, alike.floor) == pytest.approx((1, 1, np.log(2)))
-    apart = overlap.of_angles(same + 9, same, same + 3, "angles")
+    apart = overlap_of_angles(same + 9, same, same + 3, "angles")
     assert (apart.policies, apart.observational, apart.floor) == pytest.approx((0, 0, 0), abs=1e-9)
-    assert overlap.of_angles(same[:0], same, same, "angles").observational is None
+    assert overlap_of_angles(same[:0], same, same, "angles").observational is None
 
 
 def test_histogram_floor_is_close_to_the_exact_floor() -> None:
     rng = np.random.default_rng(0)
     model = tiny.model()
     first, second = (policy.sample(rng, 4000) for policy in model.interventions["elbow"])
-    found = overlap.of_angles(tn(0).sample(rng, 4000), first, second, "angles")
+    found = overlap_of_angles(tn(0).sample(rng, 4000), first, second, "angles")
     assert found.floor == pytest.approx(model.bayes_floor("elbow"), abs=0.015)
     x = np.linspace(-1.5, 1.5, 3001)
     densities = [np.exp(part.log_density(x)) for part in (tn(0.9), tn(-0.9), tn(0))]
@@ -192,7 +191,7 @@ def test_the_classifier_s_error_bounds_the_overlap() -> None:
     found = contrast(values, *design)
     assert found is not None
     exact = 2 * 0.158655  # 2 Φ(−1)
-    bound = overlap.of_images(found, None)
+    bound = overlap_of_images(found, None)
     assert exact - 0.03 < bound.policies < exact + 0.05
     assert (bound.observational, bound.floor, bound.source) == (None, None, "images")
-    assert overlap.of_images(Contrast(0.8, 0.7, 0.1), Contrast(0.7, 0.25, 0.1)).policies == 1
+    assert overlap_of_images(Contrast(0.8, 0.7, 0.1), Contrast(0.7, 0.25, 0.1)).policies == 1

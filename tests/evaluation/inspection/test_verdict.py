@@ -4,9 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.evaluation.inspection.contrast import Contrast
+from ropes.evaluation.inspection.contrast import Contrast, Overlap
 from ropes.evaluation.inspection.motion import Motion
-from ropes.evaluation.inspection.overlap import Overlap
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 
 

@@ -14,11 +14,9 @@ from ropes.common.progress import progress
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.evaluation.inspection import overlap
-from ropes.evaluation.inspection.contrast import contrast, features
+from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
-from ropes.evaluation.inspection.overlap import Overlap
 from ropes.evaluation.inspection.registration import Disturbance, registered
 from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Sample, draw_sample
@@ -209,12 +207,12 @@ def _angle_overlap(
         column = states[:, dataset.joints.index(joint)]
         observational, first, second = (column[frames.regime == number] for number in _numbers(dataset, joint))
         if len(first) and len(second):
-            return overlap.of_angles(observational, first, second, "angles", floor)
+            return overlap_of_angles(observational, first, second, "angles", floor)
     if model is not None and described:
         rng = np.random.default_rng(0)
         observational = model.sample_observational(rng, _DRAWN)[:, model.joints.index(joint)]
         first, second = (tn.sample(rng, _DRAWN) for tn in model.interventions[joint])
-        return overlap.of_angles(observational, first, second, "distributions", floor)
+        return overlap_of_angles(observational, first, second, "distributions", floor)
     return None
 
 
@@ -245,5 +243,5 @@ def _report(
         if angle_overlap is None and policies is not None:
             halves = np.concatenate([sample.rows(first)[::2], sample.rows(second)[1::2]])  # as many of both policies
             observational = contrast(values, sample.rows(rest), halves, sample.anchor)
-            report = replace(report, overlap=overlap.of_images(policies, observational))
+            report = replace(report, overlap=overlap_of_images(policies, observational))
     return replace(report, faults=faults(report), weaknesses=weaknesses(report))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ropes.evaluation.inspection.contrast import Contrast
+from ropes.evaluation.inspection.contrast import Contrast, Overlap
 from ropes.evaluation.inspection.motion import Motion
-from ropes.evaluation.inspection.overlap import Overlap
 
 LN2 = float(np.log(2))
 #: Numbers of images per policy below which training fails, and below which accuracy suffers.
