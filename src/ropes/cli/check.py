@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ropes.cli.options import RunFolder, at_least
+from ropes.cli.options import RunFolder, at_least, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -114,15 +114,8 @@ class Check:
         from ropes.data.recordings.source import Options
         from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation
 
-        streams = Options(
-            cameras=self.cameras,
-            joint_topic=self.joint_topic,
-            joint_columns=self.joint_columns,
-            log=self.log,
-            offset=self.offset,
-        )
         return ImportOptions(
-            streams=streams,
+            streams=Options(**shared_options(self, Options)),
             tolerance=self.tolerance,
             different_rates=self.different_rates,
             rotate=by_camera("--rotate", self.rotate, parse_rotation),
