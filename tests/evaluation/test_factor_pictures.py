@@ -7,8 +7,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from ropes.evaluation.factor_latents import LATENTS_FILE
-from ropes.evaluation.factor_pictures import PICTURES_FILE, encoded_factors
+from ropes.evaluation.factor_latents import LATENTS_FILE, PICTURES_FILE, encoded_factors
 from ropes.evaluation.factors import evaluate_factors
 from ropes.methods.fit import fit
 from ropes.methods.readers import finished_reader

@@ -19,8 +19,15 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
-from ropes.evaluation.factor_latents import LATENTS_FILE, Latents, make_latents, stored_latents, write_latents
-from ropes.evaluation.factor_pictures import PICTURES_FILE, write_pictures
+from ropes.evaluation.factor_latents import (
+    LATENTS_FILE,
+    PICTURES_FILE,
+    Latents,
+    make_latents,
+    stored_latents,
+    write_latents,
+    write_pictures,
+)
 from ropes.evaluation.factor_tasks import (
     FactorTask,
     Samples,

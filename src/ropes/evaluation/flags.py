@@ -1,4 +1,4 @@
-"""Measures how often the out-of-distribution flag detects a moved camera, a speck on the lens, or another robot."""
+"""Occluded and otherwise disturbed images, and how often the out-of-distribution flag detects the latter."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -12,17 +12,38 @@ from ropes.data.layout import open_dataset
 from ropes.data.pictures import Images
 from ropes.data.views import Views, by_camera, count, each, joined, take
 from ropes.errors import UserError
-from ropes.evaluation.occlusion import occlude_views
 from ropes.evaluation.rows.kinds import FlagRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics.intervals import auroc
+from ropes.simulation.corruption import Hiding, occlude
 
 #: Shifts that simulate a moved camera, in pixels of the stored image.
 MOVED = (1, 3)
 #: Sides of the specks in every view, pixels.
 SPECKS = (4, 8)
 _MAX_IMAGES = 500
+
+
+def occlude_views(images: Views, size: int, rng: np.random.Generator, kind: Hiding) -> Views:
+    """A random square of every image occluded, see `occlude`.
+
+    Args:
+        images: of n poses.
+        size: side of the square, pixels of the images.
+        rng: draws positions and contents.
+        kind: of the occluder.
+    """
+    if isinstance(images, np.ndarray):
+        return occlude(images, size, rng, kind)
+    return joined([occlude(camera[:, None], size, rng, kind)[:, 0] for camera in by_camera(images)])
+
+
+def occluded(images: Views, occlusion: int, seed: int, split: str, hide: Hiding) -> Views:
+    """Images with an occlusion of this side in each, by the evaluation's seed; unchanged for 0."""
+    if not occlusion:
+        return images
+    return occlude_views(images, occlusion, generator(seed, "occlusion", split, occlusion), hide)
 
 
 def disturbed(images: Views) -> Iterator[tuple[str, Views]]:

@@ -13,10 +13,9 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
-from ropes.evaluation.flags import flag_rows, out_of_distribution_images
+from ropes.evaluation.flags import flag_rows, occluded, out_of_distribution_images
 from ropes.evaluation.joint_protocol import TestedPoses, arm_or_none, conditions_of_images, freed_rows
 from ropes.evaluation.labels import label_free_calibration, labelled_poses
-from ropes.evaluation.occlusion import occluded
 from ropes.evaluation.pictures import SPLITS, write_pictures
 from ropes.evaluation.record import ARTEFACTS, claim_evaluation
 from ropes.evaluation.results import Results

@@ -11,7 +11,7 @@ from ropes.common.files import write_arrays
 from ropes.data.dataset import Dataset
 from ropes.data.views import Views, by_camera, count, joined, squares, take
 from ropes.errors import UserError
-from ropes.evaluation.occlusion import occluded
+from ropes.evaluation.flags import occluded
 from ropes.inference.estimator import Estimator
 from ropes.inference.overlay import Overlay, known_cameras
 from ropes.inference.poses import Arm, chosen_arm

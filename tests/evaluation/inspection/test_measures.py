@@ -8,8 +8,7 @@ from scipy import ndimage
 from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection.contrast import Contrast, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
-from ropes.evaluation.inspection.registration import registered
-from ropes.evaluation.inspection.sample import Sample
+from ropes.evaluation.inspection.sample import Sample, registered
 from tests import tiny
 
 

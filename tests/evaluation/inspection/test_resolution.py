@@ -11,9 +11,8 @@ from rich.console import Console
 
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection.motion import Motion
-from ropes.evaluation.inspection.registration import Disturbance
 from ropes.evaluation.inspection.resolution import Resolution, compare_sizes, resolution
-from ropes.evaluation.inspection.sample import Sample
+from ropes.evaluation.inspection.sample import Disturbance, Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.methods.recipes import encoder_recipe
 from ropes.models.shapes import EncoderConfig

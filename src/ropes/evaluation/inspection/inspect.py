@@ -17,9 +17,8 @@ from ropes.errors import UserError
 from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
-from ropes.evaluation.inspection.registration import Disturbance, registered
 from ropes.evaluation.inspection.resolution import Resolution, resolution
-from ropes.evaluation.inspection.sample import Sample, draw_sample
+from ropes.evaluation.inspection.sample import Disturbance, Sample, draw_sample, registered
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of

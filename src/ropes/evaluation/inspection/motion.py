@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.evaluation.inspection.registration import Disturbance
-from ropes.evaluation.inspection.sample import Ints, Sample
+from ropes.evaluation.inspection.sample import Disturbance, Ints, Sample
 
 #: Smallest change of a moved pixel of a rendering, in grey levels of 255.
 LEVELS = 8
@@ -40,7 +39,7 @@ def motion(
     camera's noise count, and only in frames without passers-by, unless all frames of a camera have some.
 
     Args:
-        sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.registration`.
+        sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.sample`.
         observational: number of the observational regime, or None.
         first: number of policy 1's regime.
         second: number of policy 2's regime.

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from ropes.data.pictures import letterbox
 from ropes.evaluation.inspection.motion import LEVELS, alone_or_all, pairs_with_anchors
-from ropes.evaluation.inspection.registration import Disturbance
-from ropes.evaluation.inspection.sample import Ints, Sample
+from ropes.evaluation.inspection.sample import Disturbance, Ints, Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.models.shapes import EncoderConfig
 
