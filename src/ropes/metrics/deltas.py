@@ -4,7 +4,7 @@ Source: causal delta embeddings (arXiv 2508.04492).
 """
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,14 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-class Cosines(TypedDict):
-    """Cosines between the mean deltas of verbs, (v, v), and the verbs, (v,)."""
-
-    cosines: Floats
-    verbs: NDArray[np.str_]
-
-
-def mean_cosines(deltas: ArrayLike, verbs: ArrayLike, antonyms: Mapping[str, str]) -> tuple[Cosines, dict[str, float]]:
+def mean_cosines(
+    deltas: ArrayLike, verbs: ArrayLike, antonyms: Mapping[str, str]
+) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
     """Cosines between the mean deltas of verbs.
 
     Args:
