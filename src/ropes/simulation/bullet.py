@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.errors import UserError
 from ropes.simulation.availability import pybullet_missing
 from ropes.simulation.context import ClosesAtExit
 
@@ -84,6 +86,21 @@ class BulletScene(ClosesAtExit):
         if self._client >= 0:
             self._bullet.disconnect(physicsClientId=self._client)
             self._client = -1
+
+    def _load(self, path: Path, flags: int = 0) -> tuple[int, list[Any]]:
+        """Load a URDF with a fixed base: the number of its body, and PyBullet's description of each joint.
+
+        Raises:
+            UserError: PyBullet cannot load the file; the client is closed.
+        """
+        bullet, client = self._bullet, {"physicsClientId": self._client}
+        with quiet():
+            try:
+                body = bullet.loadURDF(str(path), useFixedBase=True, flags=flags, **client)
+            except bullet.error as error:
+                self.close()
+                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        return body, [bullet.getJointInfo(body, k, **client) for k in range(bullet.getNumJoints(body, **client))]
 
     def _render(
         self,

@@ -93,12 +93,10 @@ class FingerScene(BulletScene):
         self._side = setting.image_size * SUPERSAMPLING
         path = finger_urdf()
         super().__init__()
+        self._finger, self._infos = self._load(path)
         with quiet():
-            self._finger = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
             self._cube = self._make_cube()
-        count = self._bullet.getNumJoints(self._finger, physicsClientId=self._client)
-        infos = [self._bullet.getJointInfo(self._finger, k, physicsClientId=self._client) for k in range(count)]
-        joints, links = ({info[place].decode(): info[0] for info in infos} for place in (1, 12))
+        joints, links = ({info[place].decode(): info[0] for info in self._infos} for place in (1, 12))
         self._joints = [joints[name] for name in JOINTS]
         self._links = [links[name] for name in _MOVING_LINKS]
         self._stage = links[STAGE]
@@ -148,7 +146,7 @@ class FingerScene(BulletScene):
         paint = self._bullet.changeVisualShape
         if domain != self._domain:
             look = self.setting.domains[domain]
-            for link in range(-1, self._bullet.getNumJoints(self._finger, physicsClientId=self._client)):
+            for link in range(-1, len(self._infos)):
                 colour = look.stage if link == self._stage else look.finger
                 paint(self._finger, link, rgbaColor=[*colour, 1], physicsClientId=self._client)
             self._domain = domain

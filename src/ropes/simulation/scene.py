@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.backdrop import WHITE, Backdrop
 from ropes.simulation.backgrounds import Background, SceneName, background_of
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample
 from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import KEPT_FRACTION, simplified_urdf
@@ -115,14 +115,7 @@ class Scene(BulletScene):
         path, background = resolve_urdf(robot, mesh), background_of(scene, "pybullet")
         self.urdf, self.joints = arm_and_joints(robot, joints)
         super().__init__()
-        with quiet():
-            try:
-                self._body = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
-            except self._bullet.error as error:
-                self.close()
-                raise UserError(f"PyBullet cannot load {path}: {error}") from error
-        count = self._bullet.getNumJoints(self._body, physicsClientId=self._client)
-        infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
+        self._body, infos = self._load(path)
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
         self._averaged = downsample if colour else grey
