@@ -17,6 +17,7 @@ from ropes.simulation.cameras import (
 )
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot
+from tests.one_pose import drawn
 
 
 @pytest.mark.pybullet
@@ -46,7 +47,7 @@ def test_rendered_ball_is_where_the_camera_record_projects_it(tmp_path: Path) ->
     )
     camera = Camera(name="c", target=(0, 0, 0.3), distance=1.4, yaw=30, pitch=-20, roll=0, fov=60)
     with Scene(Robot(urdf=str(path), joints=()), [camera], 128) as scene:
-        rows, columns = np.nonzero(scene.silhouettes({})[0])
+        rows, columns = np.nonzero(drawn(scene, {})[1][0])
     kept = record(camera, 128)
     pose, focal = np.array(kept["extrinsics"]), np.array(kept["intrinsics"])
     x, y, z = focal @ (pose @ [0.2, 0.1, 0.5, 1])[:3]

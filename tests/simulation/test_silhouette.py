@@ -16,6 +16,7 @@ from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.silhouette import link_meshes, overview, reach, shaded, silhouette
 from ropes.simulation.urdf import Urdf, kinematics_of, read_urdf
 from tests import planar
+from tests.one_pose import drawn
 
 _SHAPE = '<visual><geometry><box size=".2 .2 .2"/></geometry></visual>'
 BOX = f'<robot name="box"><link name="base">{_SHAPE}</link></robot>'
@@ -71,7 +72,7 @@ def test_silhouette_matches_pybullet(small_urdf: Path, side_camera: Camera) -> N
     urdf, around = read_urdf(small_urdf), np.ones((3, 3))
     with Scene(robot, [side_camera], 384) as scene:
         for angles in ((0.0, 0.0, 0.0), (0.8, -1.0, 0.1), (-0.6, 2.0, 0.05)):
-            theirs = scene.silhouettes(angles)[0]
+            theirs = drawn(scene, angles)[1][0]
             poses, camera = poses_of(urdf, robot.joints, angles), Pinhole.of(side_camera, 384).resized(768, 768)
             large = silhouette(link_meshes(urdf), poses, camera)
             ours = large.reshape(384, 2, 384, 2).mean(axis=(1, 3)) >= 0.5

@@ -162,19 +162,7 @@ def simulate_arm_actions(
         states=lambda: {
             split: _moves(ranges, chosen, generator(seed, "moves", split)) for split, chosen in numbers.items()
         },
-        render=lambda poses: render_poses(
-            setting.robot,
-            setting.cameras,
-            size,
-            "simplified",
-            model.joints,
-            poses,
-            workers,
-            setting.scene,
-            colour=setting.colour,
-            seed=seed,
-            renderer=setting.renderer,
-        ),
+        render=lambda poses: render_poses(setting, model.joints, poses, workers, seed=seed),
         regimes=actions,
         robot_type=urdf.stem,
         progress=progress,
