@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from ropes.data.causal_triplet import read_pairs, split_pairs
-from ropes.data.import_pairs import import_pairs
-from ropes.data.pair_checks import read_manifest, validate_pairs, write_manifest
+from ropes.data.import_pairs import import_pairs, read_manifest, validate_pairs, write_manifest
 from ropes.data.pairs import ActionPairs
 from ropes.data.validate import validate
 from ropes.errors import UserError

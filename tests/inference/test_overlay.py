@@ -92,7 +92,7 @@ def test_overlays_of_other_images_are_not_overwritten(tmp_path: Path) -> None:
 def test_predict_writes_an_overlay_per_image(
     own_run: Path, urdf: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ropes.data.export import export_images
+    from ropes.data.layout import export_images
 
     with pytest.raises(UserError, match="overlays need angles in radians: run `ropes calibrate` first"):
         next(predict_lines(own_run, tiny_data, overlay=tmp_path / "o"))

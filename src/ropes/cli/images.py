@@ -24,7 +24,7 @@ class Validate:
     def execute(self) -> None:
         """Validate the data set and describe its content."""
         if self.format == "causal-triplet":
-            from ropes.data.pair_checks import validate_pairs
+            from ropes.data.import_pairs import validate_pairs
 
             print(validate_pairs(self.data))
             return
@@ -78,7 +78,7 @@ class Export:
 
     def execute(self) -> None:
         """Write the images."""
-        from ropes.data.export import export_images
+        from ropes.data.layout import export_images
 
         export_images(self.data, self.split, self.count, self.out)
         print(f"wrote {self.out}")

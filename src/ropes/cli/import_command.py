@@ -112,7 +112,7 @@ class Import:
             return
         self._require_use({each.name for each in fields(self)} - _OF_PAIRS, "Causal Triplet's pairs")
         from ropes.data.recordings.importer import import_recording
-        from ropes.data.recordings.preview_pictures import preview_recording
+        from ropes.data.recordings.preview import preview_recording
 
         if self.preview is not None:
             for line in preview_recording(self.source, folder=self.preview, options=self._options()):

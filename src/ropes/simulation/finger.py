@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
 from ropes.common import files
+from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.errors import UserError
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
 from ropes.simulation.cameras import projection_matrix, view_matrix
-from ropes.simulation.finger_setting import HUE, NAMES, Domain, FingerSetting
+from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
 from ropes.simulation.mesh import cache_folder
 
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
@@ -32,6 +33,7 @@ _PACKAGE = "robot_properties_fingers"
 _MOUNT, _HEIGHT = "base_to_finger", 0.29
 #: Links of the finger that can collide; the lower one has the padded tip.
 _MOVING_LINKS = ("finger_upper_link", "finger_middle_link", "finger_lower_link")
+UPPER, MIDDLE, LOWER = (NAMES.index(f"{part}_joint") for part in ("upper", "middle", "lower"))
 
 
 def finger_urdf() -> Path:
@@ -180,3 +182,47 @@ def degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
     if look.noise:
         levels += 255 * look.noise * generator(0, state.tobytes().hex()).normal(size=levels.shape)
     return np.clip(np.round(levels), 0, 255).astype(np.uint8)
+
+
+def write_feasibility(
+    path: Path, setting: FingerSetting, seed: int = 0, *, drawn: int = 60_000, each: int = 20
+) -> None:
+    """Write the numbers of collision-free states, drawn uniformly over the grid and with the upper joint upright.
+
+    Arrays: `drawn` and `possible` count states by middle and lower joint (30, 30), over all other factors (Fig. 10);
+    `upright` holds the share of possible states with the upper joint at the value nearest 0 (Fig. 9), over
+    positions of the cube.  An existing file stays.
+
+    Args:
+        path: the file.
+        setting: the scene; its appearance does not matter.
+        seed: seed of the draws.
+        drawn: number of states drawn over the whole grid.
+        each: number of states drawn for each pair of middle and lower angles with the upper joint upright.
+
+    Raises:
+        UserError: the meshes are not installed.
+    """
+    if path.exists():
+        return
+    rng = generator(seed, "feasibility")
+    counts = np.array([factor.count for factor in FACTORS])
+    uniform = rng.integers(counts, size=(drawn, len(counts)))
+    upright = rng.integers(counts, size=(counts[MIDDLE] * counts[LOWER] * each, len(counts)))
+    upright[:, UPPER] = np.abs(FACTORS[UPPER].values).argmin()
+    upright[:, MIDDLE], upright[:, LOWER] = np.divmod(np.arange(len(upright)) // each, counts[LOWER])
+    with FingerScene(setting) as scene:
+        possible, upright_possible = (scene.feasible(factor_values(numbers)) for numbers in (uniform, upright))
+    arrays = {
+        "drawn": _counts(uniform),
+        "possible": _counts(uniform[possible]),
+        "upright": upright_possible.reshape(counts[MIDDLE], counts[LOWER], each).mean(axis=2),
+    }
+    write_arrays(path, arrays)
+
+
+def _counts(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of states by the values of middle and lower joint, (30, 30)."""
+    counts = np.zeros((FACTORS[MIDDLE].count, FACTORS[LOWER].count), dtype=np.int64)
+    np.add.at(counts, (numbers[:, MIDDLE], numbers[:, LOWER]), 1)
+    return counts

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from ropes.data.recorder.limits import JointLimits, Limits
 from ropes.data.recorder.plan import BLOCK, draw_plan
-from ropes.data.recorder.route import Redraw, Route, free_route, require_free_start
-from ropes.data.recorder.summary import describe, duration, travel_seconds
+from ropes.data.recorder.route import Redraw, Route, describe, duration, free_route, require_free_start, travel_seconds
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
 from tests import tiny

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from ropes.data.recordings.ros import camera_name
 from ropes.data.recordings.source import Options
-from ropes.data.recordings.topics import camera_name
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings import bag_files

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ropes.data import writer
 from ropes.data.recordings import dataset_writer, survey
-from ropes.data.recordings.image_motion import still_by_images
+from ropes.data.recordings.dwells import still_by_images
 from ropes.data.recordings.source import FrameId
 from ropes.data.recordings.survey import CameraSurvey, block_means
 from ropes.data.recordings.videos import VideoRecording

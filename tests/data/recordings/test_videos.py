@@ -12,7 +12,7 @@ from av.video.stream import VideoStream
 from PIL import Image
 
 from ropes.data.recordings.source import Options
-from ropes.data.recordings.video import Video
+from ropes.data.recordings.videos import Video
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings.conftest import ImportOne, damaged, require_fit_accepts

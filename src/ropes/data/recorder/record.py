@@ -14,17 +14,16 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.recorder.camera_identity import require_same_cameras
-from ropes.data.recorder.cameras.registry import open_camera
+from ropes.data.recorder.cameras import open_camera
+from ropes.data.recorder.checks import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder, versions
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.plan import Plan, Stop, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
-from ropes.data.recorder.route import Redraw, free_route, require_free_start
+from ropes.data.recorder.route import Redraw, describe, free_route, require_free_start
 from ropes.data.recorder.session import Devices, Session, record
 from ropes.data.recorder.stillness import Settling, asked, read_positions, take
-from ropes.data.recorder.summary import describe
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.simulation.availability import locate

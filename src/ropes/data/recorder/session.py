@@ -19,9 +19,8 @@ from ropes.data.recorder.checks import AnchorChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.plan import Plan, Stop
-from ropes.data.recorder.route import Checker
+from ropes.data.recorder.route import Checker, duration
 from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise
-from ropes.data.recorder.summary import duration
 from ropes.data.recorder.travel import samples
 from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View

@@ -17,7 +17,7 @@ from PIL import Image as Pictures
 
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.travel import travel_time
-from ropes.data.recordings.image_motion import CHANGE
+from ropes.data.recordings.dwells import CHANGE
 from ropes.data.recordings.survey import block_means, motion
 from ropes.errors import UserError
 

@@ -15,7 +15,7 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.recordings.dataset_writer import request_of, write
-from ropes.data.recordings.image_motion import doubt, still_by_images
+from ropes.data.recordings.dwells import doubt, still_by_images
 from ropes.data.recordings.look import NOTHING, Looks, look
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_positions, plan, read_streams, views_of
 from ropes.data.recordings.registry import open_recording

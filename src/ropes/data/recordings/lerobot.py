@@ -15,10 +15,9 @@ from PIL import Image as Pictures
 
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
-from ropes.data.recordings.checksums import digest
 from ropes.data.recordings.lerobot_units import scales_of
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, Scale
-from ropes.data.recordings.video import Video, versions
+from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, Scale, digest
+from ropes.data.recordings.videos import Video, versions
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 

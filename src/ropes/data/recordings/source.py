@@ -4,7 +4,8 @@ A *source* reads one kind of recording.  Other packages add sources by the entry
 the two methods of `Source`.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+import hashlib
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -12,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.files import sha256
 from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
@@ -201,3 +203,12 @@ class Source(Protocol):
         Raises:
             UserError: it is damaged, or lacks a stream.
         """
+
+
+def digest(root: Path, paths: Iterable[Path]) -> str:
+    """SHA-256 over names, relative to `root`, and bytes of files in the order given."""
+    total = hashlib.sha256()
+    for path in paths:
+        name = path.relative_to(root).as_posix() if path != root else path.name
+        total.update(f"{name}\0{sha256(path)}\n".encode())
+    return total.hexdigest()
