@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.causal.scm import CausalModel
 from ropes.common.progress import progress as show_progress
-from ropes.data.recorder.plan import Plan, Stop, blocks_of, draw_anchor
+from ropes.data.recorder.plan import Plan, Stop, blocks_of
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -19,16 +18,10 @@ Floats = NDArray[np.float64]
 DRAWS = 50
 #: Poses (n, joints) → the first one that is not free.
 Checker = Callable[[Floats], Collision | None]
+#: Number of an anchor and of the attempt → its poses (regimes, joints).
+Redraw = Callable[[int, int], Floats]
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
 _STANDING = 0.6
-
-
-@dataclass(frozen=True)
-class Redraw:
-    """How to draw anchors again that are not free: the distributions, and the seed of the plan."""
-
-    model: CausalModel
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,7 @@ def free_route(
         plan: the plan.
         anchors: numbers of the anchors to record.
         check: finds the first position that is not free.
-        redraw: how to draw an anchor again where a pose of it, or the way to one, is not free; None refuses the plan.
+        redraw: draws an anchor again where a pose of it, or the way to one, is not free; None refuses the plan.
         show: show progress.
 
     Raises:
@@ -86,7 +79,7 @@ def free_route(
                 if attempts[anchor] == DRAWS:
                     raise UserError(f"anchor {anchor}: {what} in {DRAWS} draws; give narrower --ranges")
                 poses = plan.poses.copy()
-                poses[anchor] = draw_anchor(redraw.model, redraw.seed, anchor, attempts[anchor])
+                poses[anchor] = redraw(anchor, attempts[anchor])
                 plan = replace(plan, poses=poses, redrawn=len(attempts))
             route, here, positions = [*route, *part], part[-1][-1].pose, positions + checked
             update(len(route))
@@ -150,10 +143,11 @@ def describe(
         angles = plan.poses[..., k]
         yield f"  {joint}: {angles.min():.2f} to {angles.max():.2f} rad, at most {plan.speed[k]:g} rad/s"
     moving, returning = travel_seconds(plan, route)
+    saved = 1 - moving / returning if returning > 0 else 0.0
     standing = sum(map(len, route)) * (settle + _STANDING)
     yield f"robot time: about {duration(moving + standing)}, {duration(moving)} of it moves"
     yield (
-        f"order of poses: saves {saved(moving, returning)} of the moves, which take {duration(returning)} if the arm "
+        f"order of poses: saves {saved:.0%} of the moves, which take {duration(returning)} if the arm "
         "goes back to the observational pose after each intervention"
     )
     yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
@@ -167,11 +161,6 @@ def travel_seconds(plan: Plan, route: Sequence[Sequence[Stop]]) -> tuple[float, 
     """Seconds of the moves of a route, and of the same anchors with returns to the observational pose."""
     path = np.array([stop.pose for stops in route for stop in stops])
     return plan.travel(path), plan.travel(plan.returning(stops[0].anchor for stops in route))
-
-
-def saved(moving: float, returning: float) -> str:
-    """The share of the time of moves that the order saves."""
-    return f"{1 - moving / returning:.0%}" if returning > 0 else "0%"
 
 
 def duration(seconds: float) -> str:

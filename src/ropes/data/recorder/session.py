@@ -72,10 +72,6 @@ class Session:
     state: bool
     check: Checker
 
-    def features(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
-        """The features of the data set, see `schema.features`."""
-        return schema.features(tuple(self.devices.cameras), shapes, self.plan.joints if self.state else None)
-
 
 def record(
     session: Session,
@@ -134,7 +130,7 @@ def _record(
     devices, plan = session.devices, session.plan
     noise = {name: measure_noise(name, camera) for name, camera in devices.cameras.items()}
     shapes = {name: devices.views[name].apply(image).shape for name, image in devices.first.items()}
-    features = session.features(shapes)
+    features = schema.features(tuple(devices.cameras), shapes, plan.joints if session.state else None)
     folder.begin([_described(devices, name, shape) for name, shape in shapes.items()])
     raw = {name: image.shape for name, image in devices.first.items()}
     poser = Poser(devices.robot, devices.cameras, noise, raw, plan.speed, session.ranges, session.settling)
