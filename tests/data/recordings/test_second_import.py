@@ -135,15 +135,15 @@ def test_rest_frames_are_found_at_any_share_of_rest(rests: float) -> None:
         still[begin : begin + length] = True
     speed = np.abs(np.sin(np.arange(400) / 9)) + 0.2
     motion = np.where(still, rng.gamma(9, 0.2, 400), rng.gamma(9, 0.2, 400) + 60 * speed)
-    found = still_by_images([CameraSurvey(motion=motion.tolist())])
+    found = still_by_images([motion.tolist()])
     assert (found != still).mean() < 0.03
-    assert doubt("left", CameraSurvey(motion=motion.tolist())) is None
+    assert doubt("left", motion.tolist()) is None
 
 
 def test_arm_that_never_rests_is_reported() -> None:
     motion = 40 + 10 * np.sin(np.arange(300) / 9)
-    line = doubt("left", CameraSurvey(motion=motion.tolist()))
+    line = doubt("left", motion.tolist())
     assert line is not None
     assert line.startswith("images of camera left differ by 33 grey levels even where the arm seems to stand still")
-    assert doubt("left", CameraSurvey()) is None
+    assert doubt("left", []) is None
     assert rest_level(np.array([2.0])) == 2.0

@@ -92,7 +92,7 @@ class BagRecording:
 
     @cached_property
     def calibrations(self) -> dict[str, Calibration]:
-        """Camera → what the sensor_msgs/CameraInfo beside its images says; see `Calibrated`."""
+        """Camera → what the sensor_msgs/CameraInfo beside its images says; see `Recording`."""
         found = {}
         for name, stream in self._streams.items():
             topic, rectified = calibration_topic(stream.topic)

@@ -17,7 +17,7 @@ from ropes.common.hardware import usable_cores
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
-from ropes.data.recordings.calibration import Calibrated, intrinsics
+from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.look import Looks
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams
 from ropes.data.recordings.source import Image, Recording
@@ -139,7 +139,7 @@ def _calibrated(
     recording: Recording, camera: str, view: View, size: tuple[int, int], shape: tuple[int, ...]
 ) -> dict[str, object]:
     """Intrinsics, width and height of the stored images of a camera whose calibration is known; empty otherwise."""
-    calibration = recording.calibrations.get(camera) if isinstance(recording, Calibrated) else None
+    calibration = getattr(recording, "calibrations", {}).get(camera)
     matrix = None if calibration is None else intrinsics(calibration, view, size)
     if matrix is None:
         return {}

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,22 +151,17 @@ def require_dwells(found: int, longest: float, shortest: float) -> None:
         )
 
 
-class Motion(Protocol):
-    """What images of a camera show; `motion` is the change from each image to the next in grey levels."""
-
-    @property
-    def motion(self) -> Sequence[float]:
-        """See the class."""
-
-
-def still_by_images(cameras: Iterable[Motion]) -> NDArray[np.bool_]:
+def still_by_images(cameras: Iterable[Sequence[float]]) -> NDArray[np.bool_]:
     """Whether no camera sees a motion from each image to the next, (n − 1,).
 
     Single larger changes, as at the key frames of a video, do not count.
+
+    Args:
+        cameras: of each camera the change from each image to the next, grey levels.
     """
     still: NDArray[np.bool_] | None = None
-    for camera in cameras:
-        motion = np.array(camera.motion)
+    for changes in cameras:
+        motion = np.array(changes)
         if len(motion) > 2:
             padded = np.concatenate([motion[:1], motion, motion[-1:]])
             motion = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
@@ -195,10 +189,9 @@ def rest_level(motion: Floats) -> float:
     return quartile
 
 
-def doubt(name: str, camera: Motion) -> str | None:
+def doubt(name: str, motion: Sequence[float]) -> str | None:
     """What a user should check if images differ much even at rest; None otherwise."""
-    motion = np.array(camera.motion)
-    level = rest_level(motion) if len(motion) else 0.0
+    level = rest_level(np.array(motion)) if len(motion) else 0.0
     if level <= _MUCH:
         return None
     return (

@@ -5,9 +5,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from PIL import Image as Pictures
 
-from ropes.data.recordings.source import Image
+from ropes.data.recordings.source import Image, read_picture
 from ropes.errors import UserError
 
 #: Parts of a topic that do not name a camera.
@@ -59,13 +58,8 @@ def decode(message: Any, where: str) -> Image:
     """
     if hasattr(message, "encoding"):
         return _raw(message, where)
-    try:
-        with Pictures.open(io.BytesIO(bytes(message.data)), formats=("JPEG", "PNG")) as picture:
-            if picture.mode not in ("L", "RGB"):
-                raise UserError(f"{where}: {picture.mode} image; images must be 8-bit grey or RGB")
-            return np.asarray(picture)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(f"{where}: {message.format!r} image that is no complete JPEG or PNG ({error})") from error
+    unreadable = f"{where}: {message.format!r} image that is no complete JPEG or PNG"
+    return read_picture(io.BytesIO(bytes(message.data)), where, unreadable, ("JPEG", "PNG"))
 
 
 def _raw(message: Any, where: str) -> Image:
