@@ -93,7 +93,7 @@ def test_splits_are_disjoint_and_by_scene(procthor: Path) -> None:
 def test_folder_is_imported_as_a_data_set(procthor: Path, tmp_path: Path, cache_home: Path) -> None:
     dataset = import_pairs(procthor, out=tmp_path / "data", image_size=16, progress=False)
     assert set(dataset.splits) <= set(SPLITS)
-    assert "valid" in str(validate(tmp_path / "data", progress=False))
+    assert "valid" in validate(tmp_path / "data", progress=False)
     pairs = ActionPairs(dataset, TRAIN, 16, progress=False)
     images = pairs.pixels(np.arange(len(pairs)))
     assert images.shape[1:] == (2, 1, 16, 16, 3)

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ropes.common.files import cache_folder
 from ropes.errors import UserError
 from ropes.simulation import mesh
 from ropes.simulation.availability import locate
-from ropes.simulation.mesh import cache_folder, simplified_urdf, simplify
+from ropes.simulation.mesh import simplified_urdf, simplify
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot, setting_named
 from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj

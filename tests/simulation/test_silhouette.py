@@ -97,14 +97,14 @@ def test_arm_without_shapes_is_drawn_as_rods(tmp_path: Path) -> None:
 
 
 def test_cameras_are_read_from_the_provenance_of_a_data_set(tmp_path: Path, side_camera: Camera) -> None:
-    record = {"name": "side", **cameras.record(side_camera, 128)}
-    write_json(tmp_path / "ropes.json", {"cameras": [record]})
+    write_json(tmp_path / "ropes.json", {"cameras": [Pinhole.of(side_camera, 128).to_record()]})
     (camera,) = read_pinholes(tmp_path / "ropes.json").values()
     points = np.random.default_rng(0).uniform(-0.3, 0.3, (5, 3))
-    np.testing.assert_allclose(camera.project(points)[0], cameras.project(side_camera, 128, points))
-    np.testing.assert_allclose(
-        camera.resized(64, 256).project(points)[0], cameras.project(side_camera, 128, points) * [2, 0.5]
-    )
+    pose = cameras.extrinsics(side_camera)
+    seen = (points @ pose[:3, :3].T + pose[:3, 3]) @ cameras.intrinsics(side_camera, 128).T
+    pixels = seen[:, :2] / seen[:, 2:]
+    np.testing.assert_allclose(camera.project(points)[0], pixels)
+    np.testing.assert_allclose(camera.resized(64, 256).project(points)[0], pixels * [2, 0.5])
 
 
 @pytest.mark.parametrize(

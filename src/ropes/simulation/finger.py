@@ -21,7 +21,6 @@ from ropes.errors import UserError
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
-from ropes.simulation.mesh import cache_folder
 
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
 #: The link of the stage.
@@ -61,7 +60,7 @@ def finger_urdf() -> Path:
     assert mount is not None
     mount.set("xyz", f"0 0 {_HEIGHT}")
     text = ET.tostring(tree.getroot(), encoding="unicode")
-    path = cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
+    path = files.cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
     if not path.exists():
         files.write_text(path, text)
     return path

@@ -139,7 +139,7 @@ def test_camera_is_cropped_to_motion_and_the_preview_shows_it(filmed: Path, impo
         assert shown.size == (3 * 168 + 2 * 4, 264)
         pixels = np.asarray(shown)
     assert (pixels[top, left + 5 : left + width - 5] == (255, 64, 32)).all()
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
 
 
 @pytest.fixture

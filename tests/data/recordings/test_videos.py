@@ -99,7 +99,7 @@ def test_video_with_a_position_log_is_imported(codec: str, film: Callable[..., P
     assert str(imported).startswith(
         "videos: 9 poses in 3 anchors; cameras front 64x48; time stamps within 0.02 s; 8 mov"
     )
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
     require_fit_accepts(dataset, small=True)
     assert np.allclose(dataset.states("train")[:, 0], angles(3))
     assert np.abs(seen(dataset.read_images(np.arange(9))[:, 0]) - angles(3)).max() <= 1 / 24
