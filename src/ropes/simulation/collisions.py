@@ -74,7 +74,7 @@ class CollisionChecker(BulletScene):
         self._index = {info[1].decode(): info[0] for info in self._infos}
         self._names = {-1: self._urdf.base} | {info[0]: info[12].decode() for info in self._infos}
         self._rigid = self._rigid_groups()
-        solid = [link for link in self._names if self._is_solid(link)]
+        solid = [link for link in self._names if bullet.getCollisionShapeData(self._body, link, physicsClientId=client)]
         self._solid = [link for link in solid if self._names[link] in self._moving_links()]
         self._pairs = [(one, other) for one, other in combinations(solid, 2) if not self._neighbours(one, other)]
         if not self._solid:
@@ -94,8 +94,9 @@ class CollisionChecker(BulletScene):
         """The first pose (n, joints), in radians, that is not free; None if all are."""
         outside = self._outside(poses)
         for number, pose in enumerate(poses if outside is None else poses[: outside.pose]):
-            if contact := self._contact(pose):
-                return Collision(number, contact)
+            if pairs := self._touching(pose):
+                one, other = sorted(pairs[0])
+                return Collision(number, f"{one} touches {other}")
         return outside
 
     def _outside(self, poses: Floats) -> Collision | None:
@@ -116,13 +117,6 @@ class CollisionChecker(BulletScene):
                     found.append(Collision(start + rows[0], what))
             if found:
                 return min(found, key=lambda each: each.pose)
-        return None
-
-    def _contact(self, pose: Floats) -> str | None:
-        """What touches in one pose, in words."""
-        for pair in self._touching(pose):
-            one, other = sorted(pair)
-            return f"{one} touches {other}"
         return None
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:
@@ -151,10 +145,6 @@ class CollisionChecker(BulletScene):
         names = self._names
         self._pairs = [pair for pair in self._pairs if frozenset(names[link] for link in pair) not in ignored]
         return ignored
-
-    def _is_solid(self, link: int) -> bool:
-        """Whether a link has a collision shape."""
-        return bool(self._bullet.getCollisionShapeData(self._body, link, physicsClientId=self._client))
 
     def _rigid_groups(self) -> dict[int, int]:
         """Link → the first link of those that fixed joints join it to."""

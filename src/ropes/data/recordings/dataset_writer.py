@@ -188,11 +188,7 @@ def _checked(
     size: tuple[int, int],
     shape: tuple[int, ...],
 ) -> Generator[Image, None, None]:
-    """The images of a camera as they are stored.
-
-    Raises:
-        UserError: an image is damaged or has another size than the first one.
-    """
+    """The images of a camera as they are stored."""
     frames = list(zip(made.poses.episode[rows].tolist(), made.poses.frames[rows, k].tolist(), strict=True))
     for (episode, number), image in zip(frames, recording.images(camera, frames), strict=True):
         stored = view.apply(image)

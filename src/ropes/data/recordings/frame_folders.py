@@ -129,11 +129,7 @@ class FramesRecording:
         return content
 
     def _require_one_policy(self, names: Sequence[str]) -> None:
-        """Check that no image has two policies.
-
-        Raises:
-            UserError: one has.
-        """
+        """Check that no image has two policies."""
         for paths in self._paths.values():
             policies: dict[Path, str] = {}
             for row, (path, name) in enumerate(zip(paths, names, strict=True)):

@@ -66,7 +66,8 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
             in `out` then.
     """
     files.require_free(out, schema.PROVENANCE)
-    _require_outside(out, path)
+    if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+        raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
     began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
     source, recording = open_recording(path, options.streams)
     streams = read_streams(recording, options)
@@ -88,16 +89,6 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
             (out / STATE).unlink(missing_ok=True)
         raise
     return Imported(dataset=dataset, plan=made, source=source, tolerance=options.tolerance)
-
-
-def _require_outside(out: Path, path: Path) -> None:
-    """Check that a data set does not become a part of its recording.
-
-    Raises:
-        UserError: it would.
-    """
-    if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
-        raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
 
 
 def _planned(

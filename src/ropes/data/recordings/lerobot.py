@@ -180,11 +180,7 @@ class LeRobotRecording:
         return [self._columns(number) for number in range(len(self.layout.episodes))]
 
     def _columns(self, number: int) -> dict[str, Any]:
-        """Columns of one episode as arrays; policies as texts.
-
-        Raises:
-            UserError: frames are missing, or time stamps run back.
-        """
+        """Columns of one episode as arrays; policies as texts."""
         rows, expected = self._rows[number], self.layout.episodes[number].length
         if len(rows) != expected:
             raise UserError(f"{self.path}: episode {number} has {len(rows)} of its {expected} frames; copy it again")

@@ -205,11 +205,7 @@ def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] 
 def _dwells(
     streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] | None
 ) -> tuple[list[tuple[Dwell, ...]], list[Settled]]:
-    """The dwells of each episode, and the same with their policies.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The dwells of each episode, and the same with their policies."""
     times = [views.times for views in streams.views]
     still = [
         dwells.without_gaps(t, _still(views), None if episode.joints is None else episode.joints.times)
