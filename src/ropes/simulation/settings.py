@@ -126,11 +126,7 @@ class Setting:
             **({} if self.scene == "white" else {"scene": self.scene}),
             **({} if self.camera_level == "clean" else {"camera_level": self.camera_level}),
             **({"colour": True} if self.colour else {}),
-            **(
-                {}
-                if self.requested_renderer in (None, usual_renderer(self.scene))
-                else {"renderer": self.requested_renderer}
-            ),
+            **({} if renderer in (None, usual_renderer(self.scene)) else {"renderer": renderer}),
         }
 
     @classmethod
