@@ -18,7 +18,7 @@ from ropes.common import files
 from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
 
@@ -95,8 +95,10 @@ class FingerScene(BulletScene):
         path = finger_urdf()
         super().__init__()
         self._finger, self._infos = self._load(path)
-        with quiet():
-            self._cube = self._make_cube()
+        cube = {"halfExtents": [HALF_CUBE] * 3, "physicsClientId": self._client}
+        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, **cube)
+        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, **cube)
+        self._cube: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
         joints, links = ({info[place].decode(): info[0] for info in self._infos} for place in (1, 12))
         self._joints = [joints[name] for name in JOINTS]
         self._links = [links[name] for name in _MOVING_LINKS]
@@ -114,13 +116,6 @@ class FingerScene(BulletScene):
             self._place(state)
             self._set_colours(domain, float(state[HUE]))
             yield self._photograph(self.setting.domains[domain], state)[None]
-
-    def _make_cube(self) -> int:
-        cube = {"halfExtents": [HALF_CUBE] * 3, "physicsClientId": self._client}
-        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, **cube)
-        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, **cube)
-        body: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
-        return body
 
     def _place(self, state: NDArray[np.float64]) -> None:
         for joint, angle in zip(self._joints, state, strict=False):

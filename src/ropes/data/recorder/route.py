@@ -74,7 +74,11 @@ def free_route(
                     break
                 anchor, what = checked.stop.anchor, checked.found.what
                 if redraw is None:
-                    raise UserError(_refusal(checked))
+                    at = "in" if checked.arrived else "on the way to"
+                    raise UserError(
+                        f"the plan is not free: {what} {at} pose {checked.stop.regime} of anchor {anchor}; give "
+                        "narrower --ranges, or --redraw to draw such anchors again"
+                    )
                 attempts[anchor] += 1
                 if attempts[anchor] == DRAWS:
                     raise UserError(f"anchor {anchor}: {what} in {DRAWS} draws; give narrower --ranges")
@@ -110,14 +114,6 @@ def _check(route: Sequence[Sequence[Stop]], check: Checker, start: Floats | None
             return _Fault(stop, found, bool(np.allclose(positions[found.pose], stop.pose)))
         total, here = total + len(positions), stops[-1].pose
     return total
-
-
-def _refusal(fault: _Fault) -> str:
-    at = "in" if fault.arrived else "on the way to"
-    return (
-        f"the plan is not free: {fault.found.what} {at} pose {fault.stop.regime} of anchor {fault.stop.anchor}; give "
-        "narrower --ranges, or --redraw to draw such anchors again"
-    )
 
 
 def describe(

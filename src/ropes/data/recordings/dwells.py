@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ropes.data.recordings import policies
 from ropes.data.recordings.source import Floats, Policies
-from ropes.errors import UserError
 
 #: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
 STILL_SPEED, STILL_STEP = 0.02, 0.002
@@ -131,24 +130,6 @@ def settle(found: Sequence[Dwell], times: Floats, acting: Policies, shortest: fl
 def _middle(times: Floats, first: int, last: int) -> int:
     """The view in the middle of the time from view `first` to view `last`."""
     return first + int(np.argmin(np.abs(times[first : last + 1] - (times[first] + times[last]) / 2)))
-
-
-def longest_stillness(times: Floats, still: NDArray[np.bool_]) -> float:
-    """Duration of the longest dwell in seconds; 0 without one."""
-    return max((float(times[each.last] - times[each.first]) for each in find_dwells(times, still, 0.0)), default=0.0)
-
-
-def require_dwells(found: int, longest: float, shortest: float) -> None:
-    """Check that there are dwells.
-
-    Raises:
-        UserError: there are none; the message says how long the arm stands still at most.
-    """
-    if not found:
-        raise UserError(
-            f"the arm never stands still for {shortest:g} s (at most {longest:.2f} s); give a shorter --dwell, or take "
-            "--frames stretch (one frame of each stretch of a policy) or --frames every"
-        )
 
 
 def still_by_images(cameras: Iterable[Sequence[float]]) -> NDArray[np.bool_]:
