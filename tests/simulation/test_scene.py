@@ -9,7 +9,8 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import SceneName
-from ropes.simulation.scene import Scene, grey, resolve_urdf
+from ropes.simulation.bullet import downsample
+from ropes.simulation.scene import Scene, resolve_urdf
 from ropes.simulation.settings import Camera, Robot, setting_named
 from tests.one_pose import drawn
 
@@ -18,9 +19,9 @@ pytestmark = pytest.mark.pybullet
 
 def test_grey_levels_are_rounded_bt601_luma() -> None:
     colours = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], dtype=np.uint8)
-    np.testing.assert_array_equal(grey(colours, 1), [[76, 150], [29, 255]])
+    np.testing.assert_array_equal(downsample(colours, 1, colour=False), [[76, 150], [29, 255]])
     # (76.245 + 149.685 + 29.07 + 255) / 4 = 127.5, rounded up.
-    np.testing.assert_array_equal(grey(colours, 2), [[128]])
+    np.testing.assert_array_equal(downsample(colours, 2, colour=False), [[128]])
 
 
 def test_images_are_uint8_with_a_white_background(small_robot: Robot, side_camera: Camera) -> None:

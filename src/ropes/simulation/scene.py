@@ -148,7 +148,7 @@ class Scene(ArmScene, BulletScene):
         self._body, infos = self._load(path)
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
-        self._averaged = downsample if colour else grey
+        self._averaged = partial(downsample, colour=colour)
         self._views = [_View(camera, self._side, background) for camera in self.cameras]
         shape = len(self.cameras), image_size, image_size, *([3] if colour else [])
         self._empty = np.array([self._averaged(view.empty) for view in self._views], dtype=np.uint8).reshape(shape)
@@ -225,18 +225,3 @@ class _View:
     def windows(self, points: NDArray[np.float64]) -> list[_Window]:
         """Rows and columns around `points` (n, points, 3), for each of n poses."""
         return windows_around(points @ self.to_pixels[:, :3].T + self.to_pixels[:, 3], self.side, SUPERSAMPLING)
-
-
-def grey(colours: NDArray[np.uint8], block: int = SUPERSAMPLING) -> NDArray[np.uint8]:
-    """BT.601 luma of RGB (H, W, 3), 0.299 R + 0.587 G + 0.114 B, averaged over blocks of pixels.
-
-    Returns:
-        (H / block, W / block), rounded half up.
-    """
-    # Integer arithmetic gives the same bytes on every machine.
-    summed = colours[::block, ::block].astype(np.uint32)
-    for row, column in list(np.ndindex(block, block))[1:]:
-        summed += colours[row::block, column::block]
-    weights = np.array([299, 587, 114], dtype=np.uint32)
-    area = 1000 * block * block
-    return ((summed @ weights + area // 2) // area).astype(np.uint8)
