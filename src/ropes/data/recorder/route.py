@@ -1,4 +1,4 @@
-"""Simulates a plan: finds the order in which to record, checks every position on the way, and tells the time."""
+"""Simulates a plan: finds the order in which to record, checks every position on the way, and estimates the time."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
