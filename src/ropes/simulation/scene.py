@@ -174,7 +174,7 @@ class Scene(ArmScene, BulletScene):
             windows = [[(slice(0, self._side), slice(0, self._side))] * count for _ in self._views]
         values = self.urdf.positions(self.robot.joints, poses, {})
         joints = tuple(dict.fromkeys((*self.robot.joints, *self.urdf.followers)))
-        rows = np.column_stack([values[joint] for joint in joints])
+        rows = np.array([values[joint] for joint in joints]).reshape(len(joints), count).T
         for pose, *views in zip(rows.tolist(), *windows, strict=True):
             for joint, angle in zip(joints, pose, strict=True):
                 self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
