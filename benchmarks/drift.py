@@ -54,9 +54,7 @@ def rendered(setting: Setting, frames: int, level: str, seed: int = 0) -> tuple[
         faults = Recordings(level, (("recording", frames),), seed)
         states = np.column_stack([angles, np.zeros(frames), np.arange(frames)])
     size = setting.image_size
-    images = render_poses(
-        setting.robot, setting.cameras, size, "simplified", model.joints, states, 1, setting.scene, faults
-    )
+    images = render_poses(setting, model.joints, states, 1, recordings=faults)
     return np.stack([np.stack([png.decode(view, (size, size)) for view in views]) for views in images]), angles
 
 

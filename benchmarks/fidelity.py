@@ -35,7 +35,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "methods/ropes/recipe.py",
         "causal/scm.py",
         "simulation/panda.py",
-        "simulation/mujoco_background.py",
+        "simulation/room.py",
         "simulation/mujoco_scene.py",
         "simulation/scene.py",
     ),

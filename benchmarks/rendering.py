@@ -21,10 +21,9 @@ from ropes.causal.scm import CausalModel
 from ropes.common import png
 from ropes.common.hardware import usable_cores
 from ropes.simulation.bullet import import_pybullet, quiet
-from ropes.simulation.mujoco_scene import MujocoScene
-from ropes.simulation.scene import Mesh, Scene
+from ropes.simulation.scene import ArmScene, Mesh
 from ropes.simulation.settings import Setting, setting_named
-from ropes.simulation.workers import UNIT, render_poses
+from ropes.simulation.workers import UNIT, arm_scene, render_poses
 
 SIZE = 128
 SETTING = "panda-2c-independent"
@@ -76,12 +75,9 @@ def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: 
         return cost(draw, seconds) / UNIT / len(setting.cameras)
 
 
-def start(setting: Setting, mesh: Mesh) -> Scene | MujocoScene:
+def start(setting: Setting, mesh: Mesh) -> ArmScene:
     """The renderer of a setting."""
-    given = setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints
-    if setting.renderer == "mujoco":
-        return MujocoScene(*given, setting.scene, setting.colour)
-    return Scene(*given, setting.scene, setting.colour)
+    return arm_scene(replace(setting, image_size=SIZE), setting.splits["train"].joints, mesh=mesh)
 
 
 def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
@@ -103,10 +99,7 @@ def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
 
 def rate(setting: Setting, poses: NDArray[np.float64], workers: int, skipped: int = 8 * UNIT) -> float:
     """Images a second by the clock, PNG included, of all poses but those `skipped` while the workers start."""
-    joints = setting.splits["train"].joints
-    drawn = render_poses(
-        setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers, setting.scene, colour=setting.colour
-    )
+    drawn = render_poses(replace(setting, image_size=SIZE), setting.splits["train"].joints, poses, workers)
     for _ in range(skipped):
         next(drawn)
     begun = time.monotonic()

@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw
 from benchmarks.figures import options, publish
 from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
-from ropes.data.recordings.video import import_extra
+from ropes.data.recordings.videos import import_extra
 
 WIDTH, HEIGHT, RATE = 640, 480, 30
 #: Frames of a pose: those of the move to it, and of the rest after it.

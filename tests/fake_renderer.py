@@ -33,27 +33,14 @@ class FakeRenderer:
         self.closed = 0
 
     def __call__(
-        self,
-        robot: Any,
-        cameras: Any,
-        size: int,
-        mesh: str,
-        joints: Any,
-        angles: Any,
-        workers: Any,
-        scene: str,
-        recordings: Any,
-        *,
-        colour: bool,
-        seed: int,
-        renderer: str,
+        self, setting: Setting, joints: Any, poses: Any, workers: Any, *, mesh: str, recordings: Any, seed: int
     ) -> Iterator[list[bytes]]:
-        assert scene == SMALL.scene
+        assert setting.scene == SMALL.scene
         assert recordings is None
-        assert not colour
-        assert renderer == SMALL.renderer
+        assert not setting.colour
+        assert setting.renderer == SMALL.renderer
         assert joints == SMALL.splits["train"].joints
-        return self.frames(len(cameras), size, angles)
+        return self.frames(len(setting.cameras), setting.image_size, poses)
 
     def frames(self, cameras: int, size: int, angles: Any) -> Iterator[list[bytes]]:
         try:

@@ -96,7 +96,7 @@ def test_fit_prints_that_images_are_letterboxed(apart: Path, tmp_path: Path, cap
 @pytest.mark.parametrize("in_colour", [True, False])
 def test_written_data_set_is_read_back(sizes: Any, in_colour: bool, tmp_path: Path) -> None:
     path = tiny_colour.write_data(tmp_path / "data", sizes=sizes, colour=in_colour, anchors=3, tests=2)
-    assert "valid" in str(validate(path, progress=False))
+    assert "valid" in validate(path, progress=False)
     dataset = open_dataset(path)
     assert dataset.image_shapes == tuple((*size, 3) if in_colour else size for size in sizes)
     for view, camera in enumerate(dataset.read_cameras(dataset.frames("train").index)):

@@ -99,7 +99,7 @@ def test_data_page_example_writes_a_valid_folder(monkeypatch: pytest.MonkeyPatch
     page = (EXAMPLES.parent / "docs" / "data.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(page.partition("```python\n")[2].partition("```")[0], {})
-    assert "joints elbow, without angles" in str(validate(tmp_path / "data" / "mine", progress=False))
+    assert "joints elbow, without angles" in validate(tmp_path / "data" / "mine", progress=False)
     spelt = json.loads(page.partition("```json\n")[2].partition("```")[0])
     regimes = [Regime(entry["joint"], entry["policy"]) for entry in spelt.values()]
     assert tuple(regimes) == open_dataset(tmp_path / "data" / "mine").regimes

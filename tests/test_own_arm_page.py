@@ -115,8 +115,9 @@ def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.Cap
 
     run(record, RECORD)
     assert "wrote data/arm" in capsys.readouterr().out
-    report = validate("data/arm", progress=False)
-    assert (report.frames, report.cameras, report.joints) == (7 * ANCHORS, ("cam45", "cam135"), JOINTS)
+    found = validate("data/arm", progress=False)
+    assert f"in {7 * ANCHORS} frames" in found
+    assert f"cameras cam45, cam135; joints {', '.join(JOINTS)}" in found
 
     run(inspect)
     assert "data/arm can work, but every joint will be weak" in capsys.readouterr().out

@@ -116,8 +116,7 @@ def test_the_words_for_the_real_arm_are_options_of_the_command(
 def test_the_commands_in_simulation_run(beside_the_arm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate, fit, calibrate, watch = commands()[:4]
     run(simulate)
-    report = validate("data/so101", progress=False)
-    assert (report.cameras, report.joints) == (("front", "side"), JOINTS)
+    assert f"cameras front, side; joints {', '.join(JOINTS)}" in validate("data/so101", progress=False)
     run(fit)
     assert Run.read(Path("runs/so101")).joints == JOINTS
     run(calibrate)
@@ -136,7 +135,7 @@ def test_the_commands_with_a_recorded_arm_run(beside_the_arm: Path, capsys: pyte
     assert f"plan: {ANCHORS} anchors of 11 poses, joints {', '.join(JOINTS)}\n" in capsys.readouterr().out
     assert not Path("data").exists()
     run(record)
-    assert validate("data/arm", progress=False).frames == 11 * ANCHORS
+    assert f"in {11 * ANCHORS} frames" in validate("data/arm", progress=False)
     run(inspect)
     assert Path("inspection/inspection.png").is_file()
     run(fit)
@@ -154,4 +153,4 @@ def test_the_imports_run(beside_the_arm: Path, capsys: pytest.CaptureFixture[str
     for command in commands()[10:]:
         run(command)
     assert capsys.readouterr().out.count("wrote data/mine") == 2
-    assert validate("data/mine-percent", progress=False).joints == ("shoulder_pan", "wrist_roll")
+    assert "joints shoulder_pan, wrist_roll" in validate("data/mine-percent", progress=False)

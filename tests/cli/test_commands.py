@@ -154,7 +154,7 @@ def test_fit_refuses_incompatible_image_size(capsys: pytest.CaptureFixture[str])
         ("strip D --out E", "ropes.data.layout.copy_without_labels", (Path("D"), Path("E")), {}),
         (
             "export D --split train --count 2 --out E",
-            "ropes.data.export.export_images",
+            "ropes.data.layout.export_images",
             (Path("D"), "train", 2, Path("E")),
             {},
         ),

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.causal.scm import Regime
 from ropes.data.batches import ImageBatch, TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
@@ -37,13 +36,6 @@ def test_batch_contains_the_requested_rows(training: TrainingImages, tiny: Tiny)
     assert batch.anchor.tolist() == [6, 0, 1]
     assert len(batch) == 3
     np.testing.assert_array_equal(training.pixels(rows), images)
-
-
-def test_rows_of_returns_the_rows_of_a_regime(training: TrainingImages) -> None:
-    np.testing.assert_array_equal(training.rows_of(Regime("wrist", 1)), np.arange(3, 35, 5))
-    np.testing.assert_array_equal(training.rows_of(0), np.arange(0, 35, 5))
-    with pytest.raises(UserError, match="no regime hip/1"):
-        training.rows_of(Regime("hip", 1))
 
 
 @pytest.mark.parametrize(("fraction", "held"), [(0.3, 2), (0.0, 1), (1.0, 6)])

@@ -8,6 +8,7 @@ from typing import IO
 import numpy as np
 import pytest
 
+from ropes.common import files
 from ropes.data import cache as cache_module
 from ropes.data import parquet
 from ropes.data.cache import ImageCache
@@ -89,10 +90,10 @@ def test_unsupported_image_sizes_are_refused(tiny: Tiny, tmp_path: Path, make_ti
 
 def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_module.cache_folder() == tmp_path / "ropes"
+    assert files.cache_folder() == tmp_path / "ropes"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_module.cache_folder() == tmp_path / ".cache" / "ropes"
+    assert files.cache_folder() == tmp_path / ".cache" / "ropes"
 
 
 @pytest.mark.slow

@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from ropes.data.causal_triplet import read_pairs, split_pairs
-from ropes.data.import_pairs import import_pairs
-from ropes.data.pair_checks import read_manifest, validate_pairs, write_manifest
+from ropes.data.import_pairs import import_pairs, read_manifest, validate_pairs, write_manifest
 from ropes.data.pairs import ActionPairs
 from ropes.data.validate import validate
 from ropes.errors import UserError
@@ -94,7 +93,7 @@ def test_splits_are_disjoint_and_by_scene(procthor: Path) -> None:
 def test_folder_is_imported_as_a_data_set(procthor: Path, tmp_path: Path, cache_home: Path) -> None:
     dataset = import_pairs(procthor, out=tmp_path / "data", image_size=16, progress=False)
     assert set(dataset.splits) <= set(SPLITS)
-    assert "valid" in str(validate(tmp_path / "data", progress=False))
+    assert "valid" in validate(tmp_path / "data", progress=False)
     pairs = ActionPairs(dataset, TRAIN, 16, progress=False)
     images = pairs.pixels(np.arange(len(pairs)))
     assert images.shape[1:] == (2, 1, 16, 16, 3)

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from ropes.common import png
-from ropes.data.export import export_images
+from ropes.data.layout import export_images
 from ropes.errors import UserError
 from ropes.inference.prediction import predict_lines
 from tests.data.conftest import Tiny

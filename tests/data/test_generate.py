@@ -202,7 +202,7 @@ def test_stripped_copy_is_not_resumed_and_records_no_seed(renderer: FakeRenderer
     assert (record["state"], record["seed"]) == (False, None)
     assert record["setting"] == json.loads((whole.path / "meta/ropes.json").read_text())["setting"]
     assert stripped.checksum == whole.checksum
-    assert str(validate(stripped.path, progress=False)).endswith("without angles; every checksum agrees")
+    assert validate(stripped.path, progress=False).endswith("without angles; every checksum agrees")
     with pytest.raises(UserError, match="a data set with state False, not True"):
         make(stripped.path)
     with pytest.raises(UserError, match="a data set with no seed recorded"):
@@ -293,5 +293,4 @@ def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 2):
         make(tmp_path / str(workers), setting, anchors=5, test_anchors=30, workers=workers)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
-    images = validate(tmp_path / "1", progress=False).images
-    assert images == 5 * 7 + 30
+    assert f"{5 * 7 + 30} images" in validate(tmp_path / "1", progress=False)

@@ -10,11 +10,10 @@ import pytest
 from ropes.common import files
 from ropes.data import build as building
 from ropes.data import schema
-from ropes.data.recorder.kinds import simulation
 from ropes.errors import UserError
 from ropes.methods.run import Run, warn_if_other_scene
-from ropes.simulation import settings
-from ropes.simulation.camera_scene import ArmScene
+from ropes.simulation import settings, workers
+from ropes.simulation.scene import ArmScene
 from ropes.simulation.settings import Camera, Setting
 from tests import tiny
 from tests.fake_renderer import SMALL, FakeRenderer, make, renderer
@@ -85,11 +84,11 @@ def test_simulated_recording_uses_the_requested_scene(monkeypatch: pytest.Monkey
     given: dict[str, Any] = {}
 
     class Drawn:
-        def __init__(self, robot: object, cameras: list[Camera], size: int, **options: object) -> None:
-            given.update(options)
+        def __init__(self, robot: object, cameras: list[Camera], size: int, mesh: str, *options: object) -> None:
+            given["options"] = options
 
-    monkeypatch.setattr(simulation, "MujocoScene", Drawn)
+    monkeypatch.setattr(workers, "MujocoScene", Drawn)
     setting = replace(SMALL, scene="panda-gym", requested_renderer="mujoco", colour=True)
-    made: ArmScene = simulation.scene_of(setting, setting.cameras[0], seed=3)
+    made: ArmScene = workers.arm_scene(setting, cameras=setting.cameras[:1], seed=3)
     assert isinstance(made, Drawn)
-    assert given == {"scene": "panda-gym", "colour": True, "seed": 3}
+    assert given == {"options": (None, "panda-gym", True, 3)}

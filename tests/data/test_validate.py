@@ -58,23 +58,20 @@ def encoded(image: Image.Image) -> bytes:
 
 
 def test_a_good_data_set_passes(tiny: Tiny) -> None:
-    report = validate(tiny.path)
-    assert (report.episodes, report.frames, report.images) == (16, 44, 88)
-    assert report.splits == {"train": 7, "test-id": 9}
-    text = str(report)
+    text = validate(tiny.path)
     assert "88 images in 44 frames of 16 episodes (train 7, test-id 9)" in text
     assert "joints elbow, wrist, with angles; every checksum agrees" in text
 
 
 def test_stripped_data_set_passes(tiny: Tiny, tmp_path: Path) -> None:
     copy_without_labels(tiny.path, tmp_path / "stripped")
-    assert "without angles; every checksum agrees" in str(validate(tmp_path / "stripped"))
+    assert "without angles; every checksum agrees" in validate(tmp_path / "stripped")
 
 
 def test_data_set_of_another_program_passes(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     (tiny.path / "meta/interventions.json").unlink()
-    assert "no interventions, with angles; no checksums recorded" in str(validate(tiny.path))
+    assert "no interventions, with angles; no checksums recorded" in validate(tiny.path)
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])

@@ -15,7 +15,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.overlay import ESTIMATE
 from ropes.metrics.pose import add_auc, calibrated_draws
 from ropes.report.html import write_report
-from ropes.simulation import cameras
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera
 from tests import planar, tiny
 
@@ -31,7 +31,7 @@ def place_cameras(data: Path) -> Path:
     """Record in a tiny data set where its cameras are, as ropes simulate does."""
     note = read_json(data / schema.PROVENANCE)
     above = Camera(name="above", target=(0.0, 0.0, 0.1), distance=2.0, yaw=0.0, pitch=-89.0, roll=0.0, fov=60.0)
-    note["cameras"] = [{"name": name, **cameras.record(above, tiny.SIDE)} for name in tiny.CAMERAS]
+    note["cameras"] = [{**Pinhole.of(above, tiny.SIDE).to_record(), "name": name} for name in tiny.CAMERAS]
     write_json(data / schema.PROVENANCE, note)
     return data
 

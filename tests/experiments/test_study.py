@@ -32,7 +32,7 @@ from ropes.methods.run import Run
 from ropes.methods.vae.stage import VAEStage
 from ropes.methods.weights import uncertainty_digest, weights_digest
 from ropes.report.html import write_report
-from ropes.simulation.feasibility import write_feasibility
+from ropes.simulation.finger import write_feasibility
 from ropes.simulation.finger_setting import FACTORS, FingerSetting
 from tests import tiny
 from tests.conftest import MEASURED, REGRESSED

@@ -41,7 +41,7 @@ def test_the_outline_surrounds_the_tool(urdf: Path) -> None:
     angles, truth = np.array([0.5, -1.0]), np.array([1.5, 0.5])
     over, beside = overlay.draw(images, angles, truth)
     assert (over.shape, beside.shape) == ((512, 512, 3), (512, 1024, 3))
-    tip = cameras.project(ABOVE, 512, planar.tip(np.stack([angles, truth])))
+    tip = Pinhole.of(ABOVE, 512).project(planar.tip(np.stack([angles, truth])))[0]
     for (x, y), colour in zip(tip, (ESTIMATE, TRUTH), strict=True):
         row, column, drawn = int(y), int(x), coloured(over, colour)
         assert drawn[row - 12 : row + 12, column - 12 : column + 12].any()
@@ -55,14 +55,14 @@ def test_camera_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -
     known, setting = known_cameras(run), setting_named("panda-2c-independent")
     assert set(known) == {"cam45", "cam135"}
     np.testing.assert_allclose(known["cam45"].extrinsics, cameras.extrinsics(setting.cameras[0]))
-    write_json(tmp_path / "c.json", {"cameras": [{"name": "cam45", **cameras.record(ABOVE, 9)}]})
+    write_json(tmp_path / "c.json", {"cameras": [{**Pinhole.of(ABOVE, 9).to_record(), "name": "cam45"}]})
     (own,) = known_cameras(run, file=tmp_path / "c.json").values()
     assert (own.name, own.width) == ("cam45", 9)
     assert known_cameras(run_of()) == {}
 
 
 def test_calibration_without_extrinsics_is_not_damage(tmp_path: Path) -> None:
-    record = cameras.record(ABOVE, 9)
+    record = Pinhole.of(ABOVE, 9).to_record()
     imported = {"name": "right", **{name: value for name, value in record.items() if name != "extrinsics"}}
     assert known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [imported]})) == {}
     broken = {"name": "right", **record, "extrinsics": [[1.0]]}
@@ -92,13 +92,13 @@ def test_overlays_of_other_images_are_not_overwritten(tmp_path: Path) -> None:
 def test_predict_writes_an_overlay_per_image(
     own_run: Path, urdf: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ropes.data.export import export_images
+    from ropes.data.layout import export_images
 
     with pytest.raises(UserError, match="overlays need angles in radians: run `ropes calibrate` first"):
         next(predict_lines(own_run, tiny_data, overlay=tmp_path / "o"))
     write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.array([0.5, -2.0]), np.array([0.1, 0.2]), 9))
     export_images(tiny_data, "test-id", 2, tmp_path / "photos")
-    write_json(tmp_path / "c.json", {"cameras": [{"name": "right", **cameras.record(ABOVE, tiny.SIDE)}]})
+    write_json(tmp_path / "c.json", {"cameras": [Pinhole.of(ABOVE, tiny.SIDE).to_record()]})
     words = ["predict", str(own_run), "--images", str(tmp_path / "photos"), "--urdf", str(urdf)]
     words += ["--overlay", str(tmp_path / "o"), "--camera-file", str(tmp_path / "c.json")]
     assert cli.main(words) == 0

@@ -52,7 +52,7 @@ def test_whole_arm_is_visible_in_both_views(kuka: Setting) -> None:
     for camera in kuka.cameras:
         assert 0.9 < max_image_distance(kuka.robot, ranges, camera) < 0.985
     poses = kuka.splits["train"].sample_observational(np.random.default_rng(0), 2)
-    images = list(render_poses(kuka.robot, kuka.cameras, 64, "simplified", JOINTS, poses, 1))
+    images = list(render_poses(dataclasses.replace(kuka, image_size=64), JOINTS, poses, 1))
     assert len(images) == 2
     assert images[0][0] != images[1][0]
 

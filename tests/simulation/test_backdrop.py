@@ -9,9 +9,10 @@ import pytest
 from ropes.errors import UserError
 from ropes.simulation.backdrop import panda_gym
 from ropes.simulation.backgrounds import SceneName
-from ropes.simulation.bullet import SUPERSAMPLING, quiet
-from ropes.simulation.scene import Scene, grey
+from ropes.simulation.bullet import SUPERSAMPLING, downsample, quiet
+from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Setting, setting_named
+from tests.one_pose import drawn
 
 pytestmark = pytest.mark.pybullet
 
@@ -50,8 +51,7 @@ def test_scene_matches_the_picture_of_panda_gym(camera: Camera) -> None:
     model, side = SETTING.splits["train"], 128
     poses = model.sample_observational(np.random.default_rng(0), 3)
     with Scene(SETTING.robot, [camera], side, "full", model.joints, "panda-gym") as scene:
-        ours = [scene.render(pose)[0] for pose in poses]
-        arms = [scene.silhouettes(pose)[0] for pose in poses]
+        ours, arms = (np.stack(each)[:, 0] for each in zip(*scene.render_with_arms(poses), strict=True))
     for own, theirs, arm in zip(ours, drawn_by_panda_gym(camera, poses, side), arms, strict=True):
         apart = np.abs(own - theirs)
         inside = arm | np.roll(arm, 1, 0) | np.roll(arm, -1, 0) | np.roll(arm, 1, 1) | np.roll(arm, -1, 1)
@@ -67,15 +67,17 @@ def test_a_table_hides_what_is_below_it() -> None:
     names: tuple[SceneName, ...] = ("white", "panda-gym")
     for name in names:
         with Scene(SETTING.robot, [camera], 64, joints=joints, scene=name) as scene:
-            seen[name] = [int(scene.silhouettes([angle])[0].sum()) for angle in (0.0, 2.6)]
+            seen[name] = [int(drawn(scene, [angle])[1].sum()) for angle in (0.0, 2.6)]
     assert seen["panda-gym"][0] == seen["white"][0]  # upright, nothing of it is behind the table
     assert seen["panda-gym"][1] < 0.9 * seen["white"][1]  # bent down through it
 
 
 def test_only_the_window_of_the_arm_changes() -> None:
     with Scene(SETTING.robot, SETTING.cameras, 64, scene="panda-gym") as scene:
-        images, arms = scene.render({}), scene.silhouettes({})
-    still = np.stack([grey(panda_gym(camera, 64 * SUPERSAMPLING).colours) for camera in SETTING.cameras])
+        images, arms = drawn(scene, {})
+    still = np.stack(
+        [downsample(panda_gym(camera, 64 * SUPERSAMPLING).colours, colour=False) for camera in SETTING.cameras]
+    )
     assert (images != still).any(axis=(1, 2)).all()
     changed = images != still
     assert changed[arms].mean() > 0.9

@@ -1,5 +1,6 @@
 """Frames of a recording depend on their place in it, not on how they are rendered; the arm hides who is behind it."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,10 +32,9 @@ def test_recorded_frame_equals_rendering_plus_camera_faults_of_its_index() -> No
         other = np.stack(list(scene.render_all(states(1, [0, 1, 2]))))
     model = CameraModel("harsh", (64, 64), 40, seed=5, camera="cam0", recording="train")
     with start() as scene:
-        clean = [scene.render(pose)[0] for pose in POSES]
-        arms = [scene.silhouettes(pose)[0] for pose in POSES]
-    for image, arm, frame, seen in zip(clean, arms, (7, 0, 39), found, strict=True):
-        assert (model(image, frame, arm) == seen[0]).all()
+        clean = list(scene.render_with_arms(POSES))
+    for (images, arms), frame, seen in zip(clean, (7, 0, 39), found, strict=True):
+        assert (model(images[0], frame, arms[0]) == seen[0]).all()
     assert (found != other).any((1, 2, 3)).all()
 
 
@@ -52,11 +52,11 @@ def test_masks_accompany_the_images_of_render_all() -> None:
 def test_the_bytes_do_not_depend_on_the_order_or_the_number_of_workers() -> None:
     many = SETTING.splits["train"].sample_observational(np.random.default_rng(1), 40)
     placed = np.column_stack([many, np.zeros(40), np.arange(40)])
-    draw = partial(render_poses, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS)
+    draw = partial(render_poses, replace(SETTING, image_size=64), JOINTS)
     faults = Recordings("webcam", RECORDINGS, 3)
-    one, two = (list(draw(placed, workers, "white", faults)) for workers in (1, 2))
+    one, two = (list(draw(placed, workers, recordings=faults)) for workers in (1, 2))
     assert one == two
-    backwards = list(draw(placed[::-1], 1, "white", faults))
+    backwards = list(draw(placed[::-1], 1, recordings=faults))
     assert backwards[::-1] == one
     clean = list(draw(many, 1))
     assert all(png.decode(a[0], (64, 64)).shape == (64, 64) for a in one)

@@ -9,14 +9,14 @@ from ropes.simulation.cameras import (
     extrinsics,
     eye,
     intrinsics,
-    project,
     projection_matrix,
-    record,
     view_matrix,
     windows_around,
 )
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot
+from tests.one_pose import drawn
 
 
 @pytest.mark.pybullet
@@ -31,7 +31,8 @@ def test_camera_matrices_match_pybullet(yaw: float, pitch: float, roll: float) -
 
 
 def test_target_is_centred_at_the_given_distance(side_camera: Camera) -> None:
-    np.testing.assert_allclose(project(side_camera, 128, np.array([side_camera.target])), [[64, 64]], atol=1e-9)
+    pixels, _ = Pinhole.of(side_camera, 128).project(np.array([side_camera.target]))
+    np.testing.assert_allclose(pixels, [[64, 64]], atol=1e-9)
     assert np.linalg.norm(eye(side_camera) - side_camera.target) == pytest.approx(2.0)
     at_target = extrinsics(side_camera) @ [*side_camera.target, 1]
     np.testing.assert_allclose(at_target, [0, 0, 2, 1], atol=1e-12)
@@ -46,8 +47,8 @@ def test_rendered_ball_is_where_the_camera_record_projects_it(tmp_path: Path) ->
     )
     camera = Camera(name="c", target=(0, 0, 0.3), distance=1.4, yaw=30, pitch=-20, roll=0, fov=60)
     with Scene(Robot(urdf=str(path), joints=()), [camera], 128) as scene:
-        rows, columns = np.nonzero(scene.silhouettes({})[0])
-    kept = record(camera, 128)
+        rows, columns = np.nonzero(drawn(scene, {})[1][0])
+    kept = Pinhole.of(camera, 128).to_record()
     pose, focal = np.array(kept["extrinsics"]), np.array(kept["intrinsics"])
     x, y, z = focal @ (pose @ [0.2, 0.1, 0.5, 1])[:3]
     assert abs(columns.mean() + 0.5 - x / z) < 0.7

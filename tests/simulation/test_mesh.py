@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ropes.common.files import cache_folder
 from ropes.errors import UserError
 from ropes.simulation import mesh
 from ropes.simulation.availability import locate
-from ropes.simulation.mesh import cache_folder, simplified_urdf, simplify
+from ropes.simulation.mesh import simplified_urdf, simplify
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot, setting_named
 from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj
+from tests.one_pose import drawn
 
 SQUARE = """mtllib square.mtl
 v 0 0 0
@@ -133,15 +135,13 @@ def test_the_simplified_panda_looks_like_the_full_one() -> None:
     poses = model.sample_observational(np.random.default_rng(0), 12)
     size = setting.image_size
     with Scene(setting.robot, setting.cameras, size, "full", model.joints) as scene:
-        full = np.array([scene.silhouettes(pose) for pose in poses])
-        grey = np.array([scene.render(pose) for pose in poses]).astype(int)
+        grey, full = map(np.array, zip(*scene.render_with_arms(poses), strict=True))
     with Scene(setting.robot, setting.cameras, size, "simplified", model.joints) as scene:
-        light = np.array([scene.silhouettes(pose) for pose in poses])
-        light_grey = np.array([scene.render(pose) for pose in poses]).astype(int)
+        light_grey, light = map(np.array, zip(*scene.render_with_arms(poses), strict=True))
     overlap = (full & light).sum(axis=(2, 3)) / (full | light).sum(axis=(2, 3))
     assert overlap.mean() >= 0.98
     assert overlap.min() >= 0.96
-    assert np.abs(grey - light_grey)[full & light].mean() < 8
+    assert np.abs(grey.astype(int) - light_grey)[full & light].mean() < 8
 
 
 @pytest.mark.pybullet
@@ -160,11 +160,11 @@ def test_rewritten_full_mesh_renders_identically(
     near = replace(side_camera, target=(0.0, 0.0, 0.0), distance=0.4)
     monkeypatch.setattr("ropes.simulation.scene.simplified_urdf", lambda path, **_: simplified_urdf(path, fraction=1.0))
     with Scene(robot, [near]) as light, Scene(robot, [near], mesh="full") as full:
-        assert len(np.unique(full.render({}))) > 20
-        np.testing.assert_array_equal(light.render({}), full.render({}))
+        assert len(np.unique(drawn(full, {})[0])) > 20
+        np.testing.assert_array_equal(drawn(light, {})[0], drawn(full, {})[0])
     monkeypatch.undo()
     with Scene(small_robot, [side_camera]) as light, Scene(small_robot, [side_camera], mesh="full") as full:
-        np.testing.assert_array_equal(light.render({}), full.render({}))
+        np.testing.assert_array_equal(drawn(light, {})[0], drawn(full, {})[0])
 
 
 @pytest.mark.pybullet

@@ -17,6 +17,7 @@ from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import kinematics_of, read_urdf
+from tests.one_pose import drawn
 from tests.simulation.conftest import GRIPPER_ARM
 
 JOINTS = ("shoulder", "elbow", "slide", "right_finger", "left_finger")
@@ -55,10 +56,9 @@ def test_pybullet_draws_followers_as_they_move(gripper_urdf: Path, side_camera: 
     loose.write_text("\n".join(line for line in _without_mimics().splitlines()))
     set_by_hand = Robot(urdf=str(loose), joints=JOINTS, check_limits=False)
     with Scene(alone, [side_camera]) as one, Scene(set_by_hand, [side_camera]) as other:
-        np.testing.assert_array_equal(
-            one.render(opened), other.render({**opened, "left_finger": 0.09, "right_finger": -0.09})
-        )
-        assert (one.render(opened) != other.render(opened)).any()
+        by_hand = {**opened, "left_finger": 0.09, "right_finger": -0.09}
+        np.testing.assert_array_equal(drawn(one, opened)[0], drawn(other, by_hand)[0])
+        assert (drawn(one, opened)[0] != drawn(other, opened)[0]).any()
 
 
 def test_mujoco_draws_followers_as_they_move(gripper_urdf: Path, side_camera: Camera) -> None:

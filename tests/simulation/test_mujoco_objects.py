@@ -20,13 +20,13 @@ from ropes.simulation import off_screen
 from ropes.simulation.action_scene import ActionScene
 from ropes.simulation.actions import ACTIONS, Action, PairsSetting
 from ropes.simulation.arm import arm_setting
-from ropes.simulation.cameras import project
 from ropes.simulation.finger import FingerScene
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, FingerSetting, factor_values
 from ropes.simulation.mujoco_actions import MujocoActionScene
 from ropes.simulation.mujoco_finger import MujocoFingerScene
 from ropes.simulation.off_screen import OffScreen
 from ropes.simulation.parts import Part, box, cylinder, sphere
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera
 
 Images = NDArray[np.uint8]
@@ -67,7 +67,7 @@ def test_part_is_drawn_at_its_size_and_position(part: Part, half: tuple[float, f
     signs = np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3)
     if part.shape == "sphere":
         signs = np.concatenate([np.eye(3), -np.eye(3)])
-    corners = project(CAMERA, 128, np.array(part.place) + signs * half)
+    corners = Pinhole.of(CAMERA, 128).project(np.array(part.place) + signs * half)[0]
     for found, column in ((columns, 0), (rows, 1)):
         expected = np.array([corners[:, column].min(), corners[:, column].max() - 1])
         assert np.abs(np.array([found.min(), found.max()]) - expected).max() < 4

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,9 +54,9 @@ def centre(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
 @needs_egl
 def test_the_arm_is_where_pybullet_draws_it() -> None:
     with MujocoScene(SETTING.robot, SETTING.cameras, 128, joints=JOINTS) as scene:
-        found = list(scene.silhouettes_all(POSES))
+        found = [arms for _, arms in scene.render_with_arms(POSES)]
     with Scene(SETTING.robot, SETTING.cameras, 128, joints=JOINTS) as scene:
-        expected = [scene.silhouettes(pose) for pose in POSES]
+        expected = [arms for _, arms in scene.render_with_arms(POSES)]
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.shape == theirs.shape == (2, 128, 128)
         overlap = (ours & theirs).sum((1, 2)) / (ours | theirs).sum((1, 2))
@@ -108,9 +109,8 @@ def test_every_size_shows_the_same_picture(size: int) -> None:
 @needs_egl
 def test_the_arm_casts_a_shadow() -> None:
     with MujocoScene(SETTING.robot, SETTING.cameras, 128, joints=JOINTS) as scene:
-        first, second = scene.render_all(POSES)
-        arm = np.logical_or.reduce(list(scene.silhouettes_all(POSES)))
-    near = ndimage.binary_dilation(arm, np.ones((1, 5, 5)))  # its smoothed edge changes too
+        (first, arm), (second, other) = scene.render_with_arms(POSES)
+    near = ndimage.binary_dilation(arm | other, np.ones((1, 5, 5)))  # its smoothed edge changes too
     changed = (np.abs(first.astype(int) - second) > 15) & ~near
     assert changed.sum() > 200
 
@@ -225,11 +225,11 @@ def test_colour_frames_get_camera_faults() -> None:
 @needs_egl
 def test_the_bytes_do_not_depend_on_the_number_of_workers() -> None:
     many = SETTING.splits["train"].sample_observational(np.random.default_rng(1), 40)
-    given = partial(render_poses, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, many, scene="room")
-    one, two = (list(given(workers=workers, colour=True, seed=3)) for workers in (1, 2))
+    setting = replace(SETTING, image_size=64, scene="room")
+    one, two = (list(render_poses(replace(setting, colour=True), JOINTS, many, n, seed=3)) for n in (1, 2))
     assert one == two
     assert np.asarray(Image.open(io.BytesIO(one[0][0]))).shape == (64, 64, 3)
-    assert png.decode(next(given(workers=1))[0], (64, 64)).shape == (64, 64)
+    assert png.decode(next(render_poses(setting, JOINTS, many, 1))[0], (64, 64)).shape == (64, 64)
 
 
 @needs_egl

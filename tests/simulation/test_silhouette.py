@@ -16,6 +16,7 @@ from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.silhouette import link_meshes, overview, reach, shaded, silhouette
 from ropes.simulation.urdf import Urdf, kinematics_of, read_urdf
 from tests import planar
+from tests.one_pose import drawn
 
 _SHAPE = '<visual><geometry><box size=".2 .2 .2"/></geometry></visual>'
 BOX = f'<robot name="box"><link name="base">{_SHAPE}</link></robot>'
@@ -71,7 +72,7 @@ def test_silhouette_matches_pybullet(small_urdf: Path, side_camera: Camera) -> N
     urdf, around = read_urdf(small_urdf), np.ones((3, 3))
     with Scene(robot, [side_camera], 384) as scene:
         for angles in ((0.0, 0.0, 0.0), (0.8, -1.0, 0.1), (-0.6, 2.0, 0.05)):
-            theirs = scene.silhouettes(angles)[0]
+            theirs = drawn(scene, angles)[1][0]
             poses, camera = poses_of(urdf, robot.joints, angles), Pinhole.of(side_camera, 384).resized(768, 768)
             large = silhouette(link_meshes(urdf), poses, camera)
             ours = large.reshape(384, 2, 384, 2).mean(axis=(1, 3)) >= 0.5
@@ -96,14 +97,14 @@ def test_arm_without_shapes_is_drawn_as_rods(tmp_path: Path) -> None:
 
 
 def test_cameras_are_read_from_the_provenance_of_a_data_set(tmp_path: Path, side_camera: Camera) -> None:
-    record = {"name": "side", **cameras.record(side_camera, 128)}
-    write_json(tmp_path / "ropes.json", {"cameras": [record]})
+    write_json(tmp_path / "ropes.json", {"cameras": [Pinhole.of(side_camera, 128).to_record()]})
     (camera,) = read_pinholes(tmp_path / "ropes.json").values()
     points = np.random.default_rng(0).uniform(-0.3, 0.3, (5, 3))
-    np.testing.assert_allclose(camera.project(points)[0], cameras.project(side_camera, 128, points))
-    np.testing.assert_allclose(
-        camera.resized(64, 256).project(points)[0], cameras.project(side_camera, 128, points) * [2, 0.5]
-    )
+    pose = cameras.extrinsics(side_camera)
+    seen = (points @ pose[:3, :3].T + pose[:3, 3]) @ cameras.intrinsics(side_camera, 128).T
+    pixels = seen[:, :2] / seen[:, 2:]
+    np.testing.assert_allclose(camera.project(points)[0], pixels)
+    np.testing.assert_allclose(camera.resized(64, 256).project(points)[0], pixels * [2, 0.5])
 
 
 @pytest.mark.parametrize(

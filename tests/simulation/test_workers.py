@@ -14,12 +14,17 @@ from PIL import Image
 
 from ropes.common import png
 from ropes.errors import UserError
-from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Camera, Robot
-from ropes.simulation.workers import UNIT, render_poses
+from ropes.simulation.settings import Camera, Robot, Setting
+from ropes.simulation.workers import UNIT, arm_scene, render_poses
+from tests.one_pose import drawn
 from tests.timeouts import PATIENCE
 
 JOINTS = ("elbow", "shoulder")
+
+
+@pytest.fixture
+def small(small_robot: Robot, side_camera: Camera) -> Setting:
+    return Setting(name="small", robot=small_robot, cameras=(side_camera,), splits={}, image_size=32)
 
 
 @pytest.fixture
@@ -31,24 +36,22 @@ def poses() -> NDArray[np.float64]:
 def test_workers_return_the_same_bytes_in_order(
     small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]
 ) -> None:
-    cameras = (side_camera, side_camera)
-    alone = list(render_poses(small_robot, cameras, 32, "simplified", JOINTS, poses, 1))
+    setting = Setting(name="two", robot=small_robot, cameras=(side_camera, side_camera), splits={}, image_size=32)
+    alone = list(render_poses(setting, JOINTS, poses, 1))
     assert len(alone) == len(poses)
-    assert list(render_poses(small_robot, cameras, 32, "simplified", JOINTS, poses, 2)) == alone
-    with Scene(small_robot, cameras, 32, joints=JOINTS) as scene:
+    assert list(render_poses(setting, JOINTS, poses, 2)) == alone
+    with arm_scene(setting, JOINTS) as scene:
         for row in (0, UNIT, len(poses) - 1):
             decoded = np.stack([np.asarray(Image.open(io.BytesIO(data))) for data in alone[row]])
             assert decoded.dtype == np.uint8
-            np.testing.assert_array_equal(decoded, scene.render(poses[row]))
+            np.testing.assert_array_equal(decoded, drawn(scene, poses[row])[0])
             assert alone[row] == [png.encode(view) for view in decoded]
 
 
 @pytest.mark.slow
-def test_closing_the_iterator_ends_all_workers(
-    small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]
-) -> None:
+def test_closing_the_iterator_ends_all_workers(small: Setting, poses: NDArray[np.float64]) -> None:
     before = set(multiprocessing.active_children())
-    drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, poses, 2)
+    drawn = render_poses(small, JOINTS, poses, 2)
     next(drawn)
     assert set(multiprocessing.active_children()) > before
     drawn.close()
@@ -56,10 +59,10 @@ def test_closing_the_iterator_ends_all_workers(
 
 
 @pytest.mark.slow
-def test_dead_worker_ends_all_workers(small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]) -> None:
+def test_dead_worker_ends_all_workers(small: Setting, poses: NDArray[np.float64]) -> None:
     before = set(multiprocessing.active_children())
     many = np.tile(poses, (40, 1))
-    drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, many, 2)
+    drawn = render_poses(small, JOINTS, many, 2)
     next(drawn)
     victim = next(iter(set(multiprocessing.active_children()) - before))
     assert victim.pid is not None
@@ -74,12 +77,13 @@ def test_dead_worker_ends_all_workers(small_robot: Robot, side_camera: Camera, p
 def test_script_needs_no_main_guard(small_urdf: Path, tmp_path: Path, from_file: bool) -> None:
     program = f"""
 import numpy as np
-from ropes.simulation.settings import Camera, Robot
+from ropes.simulation.settings import Camera, Robot, Setting
 from ropes.simulation.workers import render_poses
 print("started")
 robot = Robot(urdf={str(small_urdf)!r}, joints=("elbow",))
 camera = Camera(name="c", target=(0, 0, 0), distance=2, yaw=0, pitch=0, roll=0, fov=60)
-print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.zeros((40, 1)), 2))))
+setting = Setting(name="one", robot=robot, cameras=(camera,), splits={{}}, image_size=32)
+print(len(list(render_poses(setting, ("elbow",), np.zeros((40, 1)), 2))))
 """
     script = tmp_path / "script.py"
     script.write_text(program)
@@ -93,11 +97,12 @@ print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.ze
 def test_no_worker_outlives_its_parent(small_urdf: Path, blow: signal.Signals) -> None:
     program = f"""
 import multiprocessing, numpy as np
-from ropes.simulation.settings import Camera, Robot
+from ropes.simulation.settings import Camera, Robot, Setting
 from ropes.simulation.workers import render_poses
 robot = Robot(urdf={str(small_urdf)!r}, joints=("elbow",))
 camera = Camera(name="c", target=(0, 0, 0), distance=2, yaw=0, pitch=0, roll=0, fov=60)
-for image in render_poses(robot, [camera], 64, "simplified", ("elbow",), np.zeros((100000, 1)), 2):
+setting = Setting(name="one", robot=robot, cameras=(camera,), splits={{}}, image_size=64)
+for image in render_poses(setting, ("elbow",), np.zeros((100000, 1)), 2):
     if multiprocessing.active_children():
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
 """
@@ -124,8 +129,8 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def test_bad_input_is_refused_before_any_process_starts(small_robot: Robot, side_camera: Camera) -> None:
+def test_bad_input_is_refused_before_any_process_starts(small: Setting) -> None:
     with pytest.raises(UserError, match=r"pose 1 sets joint shoulder to 2\.0000, outside its limits"):
-        render_poses(small_robot, [side_camera], 32, "simplified", ("shoulder",), [[0.0], [2.0]], 2)
+        render_poses(small, ("shoulder",), [[0.0], [2.0]], 2)
     with pytest.raises(UserError, match="0 workers cannot render anything; give at least 1"):
-        render_poses(small_robot, [side_camera], 32, "simplified", ("shoulder",), [[0.0]], 0)
+        render_poses(small, ("shoulder",), [[0.0]], 0)

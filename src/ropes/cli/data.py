@@ -29,7 +29,7 @@ class Validate:
     def execute(self) -> None:
         """Validate the data set and describe its content."""
         if self.format == "causal-triplet":
-            from ropes.data.pair_checks import validate_pairs
+            from ropes.data.import_pairs import validate_pairs
 
             print(validate_pairs(self.data))
             return
@@ -83,7 +83,7 @@ class Export:
 
     def execute(self) -> None:
         """Write the images."""
-        from ropes.data.export import export_images
+        from ropes.data.layout import export_images
 
         export_images(self.data, self.split, self.count, self.out)
         print(f"wrote {self.out}")
@@ -190,7 +190,7 @@ class Import:
             return
         self._require_use({each.name for each in fields(self)} - _OF_PAIRS, "Causal Triplet's pairs")
         from ropes.data.recordings.importer import import_recording
-        from ropes.data.recordings.preview_pictures import preview_recording
+        from ropes.data.recordings.preview import preview_recording
 
         if self.preview is not None:
             for line in preview_recording(self.source, folder=self.preview, options=self._options()):

@@ -65,6 +65,11 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
         np.savez_compressed(stream, **arrays)
 
 
+def cache_folder() -> Path:
+    """The folder for files that can be made again: `ropes` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ropes"
+
+
 def link_file(source: Path, path: Path) -> None:
     """Link `path` to `source`, or copy it; `source` must be replaced, never written in place."""
     with atomic_path(path) as temporary:

@@ -116,17 +116,6 @@ class TrainingImages:
         """The rows where `out` (n,) is false, and those where it is true."""
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
 
-    def rows_of(self, regime: Regime | int) -> Ints:
-        """The rows of a regime.
-
-        Raises:
-            UserError: no such regime.
-        """
-        if isinstance(regime, Regime) and regime not in self.regimes:
-            raise UserError(f"the data set has no regime {regime.name}")
-        number = regime if isinstance(regime, int) else self.regimes.index(regime)
-        return np.flatnonzero(self.regime == number)
-
     def pixels(self, rows: ArrayLike) -> NDArray[np.uint8]:
         """The cached images, uint8 (n, planes, height, width), see `ropes.data.views.planes`."""
         return planes(self._cache.read(self._positions[np.asarray(rows, dtype=np.int64)]))

@@ -25,11 +25,11 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError, one_of
-from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
 from ropes.simulation.availability import pybullet_missing
 from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.off_screen import graphics
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import kinematics_of
 
@@ -88,7 +88,7 @@ def described(setting: Setting) -> dict[str, Any]:
 
 def camera_records(cameras: Iterable[Camera], image_size: int) -> list[dict[str, Any]]:
     """Name, view and intrinsics of each camera."""
-    return [{"name": camera.name, **geometry.record(camera, image_size)} for camera in cameras]
+    return [Pinhole.of(camera, image_size).to_record() for camera in cameras]
 
 
 def build(

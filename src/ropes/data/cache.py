@@ -166,7 +166,7 @@ class ImageCache(CachedImages):
         shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
         if not len(self.frames):
             raise UserError(f"{dataset.path}: split {split!r} has no frames")
-        folder = cache_folder() if folder is None else Path(folder)
+        folder = files.cache_folder() if folder is None else Path(folder)
         path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
         build = partial(_build, dataset=dataset, frames=self.frames, shape=shape)
         super().__init__(path, shape, build, "decoding, frames", progress=progress)
@@ -178,12 +178,6 @@ def mapped_bytes() -> int:
         return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
-
-
-def cache_folder() -> Path:
-    """The folder `ropes` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ropes"
 
 
 def cache_limit() -> float:

@@ -79,15 +79,13 @@ class Dataset:
         Raises:
             UserError: some cameras are grey and others in colour.
         """
-        shapes = []
-        for camera in self.cameras:
-            height, width, *channels = self.info["features"][schema.IMAGES + camera]["shape"]
-            shapes.append((int(height), int(width), 3) if channels == [3] else (int(height), int(width)))
+        given = (self.info["features"][schema.IMAGES + camera]["shape"] for camera in self.cameras)
+        shapes = tuple((int(y), int(x), 3) if channels == [3] else (int(y), int(x)) for y, x, *channels in given)
         if len({len(shape) for shape in shapes}) > 1:
             kinds = ("grey" if len(shape) == 2 else "in colour" for shape in shapes)
             each = ", ".join(f"{camera} {kind}" for camera, kind in zip(self.cameras, kinds, strict=True))
             raise UserError(f"{self.path}: cameras are {each}; make all grey or all colour")
-        return tuple(shapes)
+        return shapes
 
     @property
     def image_shape(self) -> tuple[int, ...]:
@@ -157,9 +155,8 @@ class Dataset:
     @cached_property
     def joints(self) -> tuple[str, ...]:
         """Names of the joints under intervention, in the order of the tasks; empty where tasks are actions."""
-        if self.actions:
-            return ()
-        return tuple(dict.fromkeys(regime.joint for regime in self.regimes if regime.joint is not None))
+        regimes = () if self.actions else self.regimes
+        return tuple(dict.fromkeys(regime.joint for regime in regimes if regime.joint is not None))
 
     @cached_property
     def state_names(self) -> tuple[str, ...] | None:
@@ -180,8 +177,7 @@ class Dataset:
     @cached_property
     def starts(self) -> Ints:
         """First row of each data file, then the total number of rows; (files + 1,)."""
-        counts = [parquet.read_metadata(path).num_rows for path in self.data_files]
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return np.cumsum([0, *(parquet.read_metadata(path).num_rows for path in self.data_files)], dtype=np.int64)
 
     @cached_property
     def _index(self) -> dict[str, Ints]:

@@ -87,9 +87,12 @@ def simulate_pairs(
     scene = MujocoActionScene if setting.renderer == "mujoco" else ActionScene
 
     def states() -> Mapping[str, Floats]:
+        """Split → input of `ActionScene`: pair number, 0 before or 1 after, action; (2 pairs, 3)."""
         frames, first = {}, 0
         for split, numbers in actions.items():
-            frames[split] = _frames(first + np.arange(len(numbers)), np.array(numbers, np.int64))
+            pairs = np.repeat(first + np.arange(len(numbers)), 2)
+            columns = [pairs, np.tile([0, 1], len(numbers)), np.repeat(np.array(numbers, np.int64), 2)]
+            frames[split] = np.column_stack(columns).astype(np.float64)
             first += len(numbers)
         return frames
 
@@ -162,19 +165,7 @@ def simulate_arm_actions(
         states=lambda: {
             split: _moves(ranges, chosen, generator(seed, "moves", split)) for split, chosen in numbers.items()
         },
-        render=lambda poses: render_poses(
-            setting.robot,
-            setting.cameras,
-            size,
-            "simplified",
-            model.joints,
-            poses,
-            workers,
-            setting.scene,
-            colour=setting.colour,
-            seed=seed,
-            renderer=setting.renderer,
-        ),
+        render=lambda poses: render_poses(setting, model.joints, poses, workers, seed=seed),
         regimes=actions,
         robot_type=urdf.stem,
         progress=progress,
@@ -202,11 +193,6 @@ def _shuffled(actions: NDArray[np.int64], seed: int, split: str) -> tuple[int, .
     return tuple(generator(seed, "actions", split).permutation(actions).tolist())
 
 
-def _frames(pairs: NDArray[np.int64], actions: NDArray[np.int64]) -> Floats:
-    """Input of `ActionScene`: pair number, 0 before or 1 after, action; (2 pairs, 3)."""
-    return np.column_stack([np.repeat(pairs, 2), np.tile([0, 1], len(pairs)), np.repeat(actions, 2)]).astype(np.float64)
-
-
 def _plans(actions: Mapping[str, Sequence[int]]) -> list[SplitPlan]:
     return [
         SplitPlan(name=split, episodes=len(numbers), tasks=(0, 0), actions=tuple(numbers))
@@ -216,11 +202,7 @@ def _plans(actions: Mapping[str, Sequence[int]]) -> list[SplitPlan]:
 
 
 def _ranges(setting: Setting) -> Floats:
-    """Lowest and highest angle of each joint, (joints, 2) radians.
-
-    Raises:
-        UserError: a joint depends on others, or its range is too small.
-    """
+    """Lowest and highest angle of each joint, (joints, 2) radians."""
     model: Any = setting.splits["train"]
     ranges = []
     for joint in model.joints:

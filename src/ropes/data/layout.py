@@ -1,4 +1,4 @@
-"""Opens a LeRobot v3.0 folder, and copies a data set without joint angles."""
+"""Opens a LeRobot v3.0 folder, copies a data set without joint angles, and exports images."""
 
 import json
 import shutil
@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from ropes.common import files
+from ropes.common import files, png
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
 __all__ = ["Dataset", "Frames", "copy_without_labels", "dataset_folder", "open_dataset"]
+#: Records data set, split and count, so that two exports do not mix.
+EXPORT_FILE = "export.json"
 
 
 def dataset_folder(data: Dataset | Path | str) -> Path:
@@ -181,3 +183,30 @@ def _without_states(table: pa.Table) -> pa.Table:
             content.get("info", {}).get("features", {}).pop(name, None)
         metadata[b"huggingface"] = json.dumps(content).encode()
     return table.replace_schema_metadata(metadata or None)
+
+
+def export_images(data: Path | str, split: str, count: int, out: Path | str) -> None:
+    """Write the first images of a split as `out`/CAMERA/INDEX.png, 8-bit; INDEX is the row in the data set.
+
+    Args:
+        data: folder of the data set.
+        split: name of the split.
+        count: number of poses, each with one image per camera.
+        out: a new or empty folder, or that of the same export, interrupted.
+
+    Raises:
+        UserError: no such data set or split, fewer poses than `count`, or `out` holds something else.
+    """
+    dataset, out = open_dataset(data), Path(out)
+    frames = dataset.frames(split)
+    if len(frames) < count:
+        raise UserError(f"{dataset.path}: split {split!r} has {len(frames)} poses, fewer than --count {count}")
+    if invalid := [camera for camera in dataset.cameras if Path(camera).name != camera]:
+        raise UserError(f"{dataset.path}: camera {invalid[0]!r} cannot name a folder; rename it in the data set")
+    record = {"data": dataset.checksum, "split": split, "count": count}
+    files.ensure_output_folder(out, EXPORT_FILE)
+    files.check_manifest(out / EXPORT_FILE, record, "holds another export; choose an empty or new folder")
+    for row in frames.index[:count]:
+        for camera, pixels in zip(dataset.cameras, dataset.read_cameras([row]), strict=True):
+            with files.atomic_path(out / camera / f"{row:06d}.png") as temporary:
+                temporary.write_bytes(png.encode(pixels[0]))

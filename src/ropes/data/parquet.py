@@ -48,15 +48,6 @@ def images_digest(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a parquet file, or some of its columns, and verify the page checksums.
-
-    Raises:
-        UserError: the file is missing, damaged, or lacks a column.
-    """
-    return _read(path, columns, None)
-
-
 def is_complete(path: Path, rows: int) -> bool:
     """Whether a data table exists, is undamaged, and has `rows` rows."""
     try:
@@ -79,7 +70,12 @@ def read_metadata(path: Path) -> pq.FileMetaData:
         raise UserError(f"{path} is truncated or damaged; restore it or create the data set again") from error
 
 
-def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | None) -> pa.Table:
+def read_table(path: Path, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
+    """Read a parquet file, or some of its columns or row groups, and verify the page checksums.
+
+    Raises:
+        UserError: the file is missing, damaged, or lacks a column.
+    """
     read_metadata(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True, memory_map=False) as file:
@@ -100,7 +96,7 @@ def read_rows(path: Path, columns: Sequence[str], rows: Ints) -> tuple[pa.Table,
     group_of_row = np.searchsorted(ends, rows, side="right")
     groups, position = np.unique(group_of_row, return_inverse=True)
     before = np.concatenate([[0], np.cumsum(counts[groups])])[position]
-    return _read(path, columns, groups.tolist()), rows - (ends - counts)[group_of_row] + before
+    return read_table(path, columns, groups.tolist()), rows - (ends - counts)[group_of_row] + before
 
 
 def decode_rows(

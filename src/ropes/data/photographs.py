@@ -54,11 +54,7 @@ def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[
 
 
 def _clipped(path: Path, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The factors, clipped to their ranges.
-
-    Raises:
-        UserError: a factor is not finite or far outside its range.
-    """
+    """The factors, clipped to their ranges."""
     low, high = (np.array([getattr(factor, end) for factor in FACTORS]) for end in ("low", "high"))
     tolerance = _TOLERANCE * (high - low)
     outside = np.argwhere(~((labels >= low - tolerance) & (labels <= high + tolerance)))

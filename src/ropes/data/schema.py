@@ -7,11 +7,14 @@ video: methods compare images, and codec noise would enter the comparison.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from ropes.data.writer import Shard
 
 CODEBASE_VERSION = "v3.0"
 INFO = "meta/info.json"
@@ -116,3 +119,60 @@ def tasks_table(tasks: Sequence[str]) -> pa.Table:
     }
     table = pa.table({"task_index": pa.array(range(len(tasks)), pa.int64()), "task": pa.array(list(tasks))})
     return table.replace_schema_metadata({"pandas": json.dumps(metadata)})
+
+
+def episodes_table(shards: Iterable["Shard"], tasks: Sequence[str]) -> pa.Table:
+    """Content of `meta/episodes`: where the frames of each episode lie.
+
+    Args:
+        shards: all data files.
+        tasks: name of each task index.
+    """
+    rows = []
+    for shard in shards:
+        start = shard.first_frame
+        for k, numbers in enumerate(shard.tasks):
+            row = {
+                "episode_index": shard.first_episode + k,
+                "tasks": [tasks[number] for number in dict.fromkeys(numbers)],
+                "length": len(numbers),
+                "data/chunk_index": shard.number // CHUNKS_SIZE,
+                "data/file_index": shard.number % CHUNKS_SIZE,
+                "dataset_from_index": start,
+                "dataset_to_index": start + len(numbers),
+                "meta/episodes/chunk_index": 0,
+                "meta/episodes/file_index": 0,
+            }
+            rows.append(row)
+            start += len(numbers)
+    return pa.Table.from_pylist(rows)
+
+
+def info(shards: Sequence["Shard"], features: Mapping[str, Any], tasks: int, robot_type: str | None) -> dict[str, Any]:
+    """Content of `meta/info.json`.
+
+    Args:
+        shards: all data files.
+        features: see `features`.
+        tasks: number of tasks.
+        robot_type: name of the robot.
+    """
+    starts: dict[str, int] = {}
+    for shard in shards:
+        starts.setdefault(shard.split, shard.first_episode)
+    stops = {shard.split: shard.first_episode + shard.episodes for shard in shards}
+    return {
+        "codebase_version": CODEBASE_VERSION,
+        "robot_type": robot_type,
+        "fps": FPS,
+        "features": dict(features),
+        "splits": {name: f"{start}:{stops[name]}" for name, start in starts.items()},
+        "total_episodes": sum(shard.episodes for shard in shards),
+        "total_frames": sum(shard.frames for shard in shards),
+        "total_tasks": tasks,
+        "chunks_size": CHUNKS_SIZE,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 500,
+        "data_path": DATA_PATH,
+        "video_path": None,
+    }

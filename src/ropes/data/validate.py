@@ -24,37 +24,6 @@ from ropes.simulation.actions import split_fault
 from ropes.simulation.finger_setting import NAMES, changed_factor
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """Content of a valid data set; `checksums` says whether the data set records any."""
-
-    path: Path
-    episodes: int
-    frames: int
-    images: int
-    cameras: tuple[str, ...]
-    splits: dict[str, int]
-    joints: tuple[str, ...]
-    states: bool
-    checksums: bool
-    actions: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        splits = ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
-        joints = ", ".join(self.joints) or "no interventions"
-        about = f"joints {joints}, {'with' if self.states else 'without'} angles"
-        if self.actions:
-            about = f"{len(self.actions)} actions ({', '.join(self.actions[:3])}, …)"
-        parts = (
-            f"{self.path}: valid",
-            f"{self.images:,} images in {self.frames:,} frames of {self.episodes:,} episodes ({splits})",
-            f"cameras {', '.join(self.cameras)}",
-            about,
-            "every checksum agrees" if self.checksums else "no checksums recorded; every image decoded",
-        )
-        return "; ".join(parts)
-
-
 @dataclass(frozen=True)
 class Fault:
     """A fault: file, relative to the data set, row if the fault is in one, and description."""
@@ -67,8 +36,8 @@ class Fault:
         return f"{self.file}{'' if self.row is None else f', row {self.row}'}: {self.what}"
 
 
-def validate(path: Path | str, *, progress: bool = True) -> Report:
-    """Check the data set in the folder `path`.
+def validate(path: Path | str, *, progress: bool = True) -> str:
+    """Check the data set in the folder `path`; one line that describes it.
 
     Raises:
         UserError: names the first fault and counts the others.
@@ -77,19 +46,22 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
     if every := list(faults(dataset, progress=progress)):
         more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
         raise UserError(f"{dataset.path}: {every[0]}{more}; restore the file or create the data set again")
-    frames = int(dataset.starts[-1])
-    return Report(
-        path=dataset.path,
-        episodes=dataset.info["total_episodes"],
-        frames=frames,
-        images=frames * len(dataset.cameras),
-        cameras=dataset.cameras,
-        splits={name: len(span) for name, span in dataset.splits.items()},
-        joints=dataset.joints if (dataset.path / schema.INTERVENTIONS).exists() else (),
-        states=dataset.state_names is not None,
-        checksums=dataset.provenance is not None,
-        actions=tuple(action.name for action in dataset.actions),
+    frames, episodes = int(dataset.starts[-1]), dataset.info["total_episodes"]
+    splits = ", ".join(f"{name} {len(span):,}" for name, span in dataset.splits.items())
+    joints = dataset.joints if (dataset.path / schema.INTERVENTIONS).exists() else ()
+    angles = "without angles" if dataset.state_names is None else "with angles"
+    about = f"joints {', '.join(joints) or 'no interventions'}, {angles}"
+    if dataset.actions:
+        names = ", ".join(action.name for action in dataset.actions[:3])
+        about = f"{len(dataset.actions)} actions ({names}, …)"
+    parts = (
+        f"{dataset.path}: valid",
+        f"{frames * len(dataset.cameras):,} images in {frames:,} frames of {episodes:,} episodes ({splits})",
+        f"cameras {', '.join(dataset.cameras)}",
+        about,
+        "no checksums recorded; every image decoded" if dataset.provenance is None else "every checksum agrees",
     )
+    return "; ".join(parts)
 
 
 def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:

@@ -20,7 +20,7 @@ from ropes.common import files, png
 from ropes.common.progress import progress as show_progress
 from ropes.data import arrays, parquet, schema
 from ropes.data.arrays import SplitImages
-from ropes.data.metadata import episodes_table, info
+from ropes.data.schema import episodes_table, info
 from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.simulation.actions import Action

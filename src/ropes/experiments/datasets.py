@@ -16,7 +16,7 @@ from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.folder import data_folder
 from ropes.experiments.plan import Experiment
 from ropes.simulation.actions import PairsSetting, random_hold_out
-from ropes.simulation.feasibility import write_feasibility
+from ropes.simulation.finger import write_feasibility
 from ropes.simulation.finger_setting import FEASIBILITY_FILE, FingerSetting
 from ropes.simulation.settings import (
     ACTION_PAIRS,

@@ -42,6 +42,17 @@ class _Placement:
     size: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shot:
+    """What an image shows: pair number, shapes, colours of floor and wall, camera, direction towards the light."""
+
+    number: int
+    parts: list[Part]
+    room: tuple[Colour, Colour]
+    camera: Camera
+    light: NDArray[np.float64]
+
+
 class PairScene(ClosesAtExit):
     """A context manager that renders pairs of images; subclasses draw the parts."""
 
@@ -78,26 +89,11 @@ class PairScene(ClosesAtExit):
             turn = item.turn + np.radians(jitter * shift.normal())
             shapes = parts_of(item.noun, item.look, item.state)
             parts += [transform(part, (float(x), float(y), 0.0), float(turn), item.size) for part in shapes]
-        return self._photograph(number, parts, (floor, wall), camera, light)
+        return self._photograph(Shot(number=number, parts=parts, room=(floor, wall), camera=camera, light=light))
 
     @abstractmethod
-    def _photograph(
-        self,
-        number: int,
-        parts: list[Part],
-        room: tuple[Colour, Colour],
-        camera: Camera,
-        light: NDArray[np.float64],
-    ) -> Images:
-        """Render the objects of a pair, uint8 (S, S, 3).
-
-        Args:
-            number: of the pair.
-            parts: the shapes of all objects.
-            room: colours of floor and wall.
-            camera: the camera.
-            light: direction towards the light.
-        """
+    def _photograph(self, shot: Shot) -> Images:
+        """Render the objects of a pair, uint8 (S, S, 3)."""
 
 
 class ActionScene(PairScene, BulletScene):
@@ -114,26 +110,19 @@ class ActionScene(PairScene, BulletScene):
         super().__init__()
         self._bodies: list[int] = []
 
-    def _photograph(
-        self,
-        number: int,
-        parts: list[Part],
-        room: tuple[Colour, Colour],
-        camera: Camera,
-        light: NDArray[np.float64],
-    ) -> Images:
-        """Replace the scene's bodies by floor, wall and `parts`, and render them."""
-        floor, wall = room
-        parts = [Part("box", FLOOR, (0, 0, -FLOOR[2]), floor), Part("box", WALL, WALL_PLACE, wall), *parts]
+    def _photograph(self, shot: Shot) -> Images:
+        """Replace the scene's bodies by floor, wall and the pair's shapes, and render them."""
+        floor, wall = shot.room
+        parts = [Part("box", FLOOR, (0, 0, -FLOOR[2]), floor), Part("box", WALL, WALL_PLACE, wall), *shot.parts]
         for body in self._bodies:
             self._bullet.removeBody(body, physicsClientId=self._client)
         self._bodies = [self._add(part) for part in parts]
         colours, _, _ = self._render(
-            view_matrix(camera),
-            projection_matrix(camera),
+            view_matrix(shot.camera),
+            projection_matrix(shot.camera),
             self._side,
             self._side,
-            lightDirection=light.tolist(),
+            lightDirection=shot.light.tolist(),
             lightAmbientCoeff=0.55,
             lightDiffuseCoeff=0.5,
             lightSpecularCoeff=0.02,

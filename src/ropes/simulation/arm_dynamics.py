@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.bullet import BulletScene, quiet
+from ropes.simulation.bullet import BulletScene
 from ropes.simulation.settings import Robot
 from ropes.simulation.urdf import read_urdf
 
@@ -44,17 +43,10 @@ class MovingArm(BulletScene):
         self.joints, self._delay, path = tuple(joints), delay, locate(robot.urdf)
         self._urdf, self._neutral = read_urdf(path), robot.neutral
         bullet, client = self._bullet, self._client
-        with quiet():
-            try:
-                self._body = bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=client)
-            except bullet.error as error:
-                self.close()
-                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        self._body, infos = self._load(path)
         bullet.setGravity(0, 0, -9.81, physicsClientId=client)
         bullet.setTimeStep(1 / RATE, physicsClientId=client)
-        count = bullet.getNumJoints(self._body, physicsClientId=client)
-        infos = [bullet.getJointInfo(self._body, k, physicsClientId=client) for k in range(count)]
-        for link in range(-1, count):
+        for link in range(-1, len(infos)):
             bullet.setCollisionFilterGroupMask(self._body, link, 0, 0, physicsClientId=client)
         moving = {info[1].decode(): info for info in infos if info[1].decode() in self._urdf.moving}
         self._order = (*self.joints, *(name for name in moving if name not in self.joints))

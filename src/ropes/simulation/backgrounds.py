@@ -51,7 +51,7 @@ BACKGROUNDS: Mapping[str, Background] = {
             summary="nothing but white",
             functions={
                 "pybullet": "ropes.simulation.backdrop:white",
-                "mujoco": "ropes.simulation.mujoco_background:add_white",
+                "mujoco": "ropes.simulation.room:add_white",
             },
         ),
         Background(
@@ -59,7 +59,7 @@ BACKGROUNDS: Mapping[str, Background] = {
             summary="its table on a plane, as in the paper",
             functions={
                 "pybullet": "ropes.simulation.backdrop:panda_gym",
-                "mujoco": "ropes.simulation.mujoco_background:add_panda_gym",
+                "mujoco": "ropes.simulation.room:add_panda_gym",
             },
         ),
         Background(

@@ -5,18 +5,21 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.errors import UserError
 from ropes.simulation.availability import pybullet_missing
 from ropes.simulation.context import ClosesAtExit
 
 Images = NDArray[np.uint8]
 #: Rendered pixels along a side for each pixel of an image.
 SUPERSAMPLING = 2
+_BT601 = np.array([299, 587, 114], dtype=np.uint32)
 
 
 @contextmanager
@@ -58,13 +61,23 @@ def import_pybullet() -> ModuleType:
     return pybullet
 
 
-def downsample(colours: Images, block: int = SUPERSAMPLING) -> Images:
-    """Mean over blocks of pixels, rounded half up: (H, W, 3) → (H / block, W / block, 3)."""
+def downsample(colours: Images, block: int = SUPERSAMPLING, *, colour: bool = True) -> Images:
+    """Average over blocks of pixels, see `mean_levels`: (H, W, 3) → (H / block, W / block, 3), or grey without axis."""
     summed = np.zeros((len(colours) // block, colours.shape[1] // block, 3), np.uint32)
     for row, column in np.ndindex(block, block):
         summed += colours[row::block, column::block]
-    area = block * block
-    return ((summed + area // 2) // area).astype(np.uint8)
+    return mean_levels(summed, block * block, colour=colour)
+
+
+def mean_levels(sums: NDArray[np.unsignedinteger[Any]], area: int, *, colour: bool) -> Images:
+    """Levels from sums of RGB (H, W, 3) over `area` pixels: (H, W, 3), or BT.601 luma (H, W); rounded half up.
+
+    The luma is 0.299 R + 0.587 G + 0.114 B.  Integer arithmetic gives the same bytes on every machine.
+    """
+    if colour:
+        return ((sums + area // 2) // area).astype(np.uint8)
+    area *= 1000
+    return ((sums.astype(np.uint32) @ _BT601 + area // 2) // area).astype(np.uint8)
 
 
 class BulletScene(ClosesAtExit):
@@ -84,6 +97,21 @@ class BulletScene(ClosesAtExit):
         if self._client >= 0:
             self._bullet.disconnect(physicsClientId=self._client)
             self._client = -1
+
+    def _load(self, path: Path, flags: int = 0) -> tuple[int, list[Any]]:
+        """Load a URDF with a fixed base: the number of its body, and PyBullet's description of each joint.
+
+        Raises:
+            UserError: PyBullet cannot load the file; the client is closed.
+        """
+        bullet, client = self._bullet, {"physicsClientId": self._client}
+        with quiet():
+            try:
+                body = bullet.loadURDF(str(path), useFixedBase=True, flags=flags, **client)
+            except bullet.error as error:
+                self.close()
+                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        return body, [bullet.getJointInfo(body, k, **client) for k in range(bullet.getNumJoints(body, **client))]
 
     def _render(
         self,

@@ -3,28 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.context import ClosesAtExit
-from ropes.simulation.settings import Camera
-
-
-class ArmScene(Protocol):
-    """A scene with an arm, see `ropes.simulation.scene.Scene` and `ropes.simulation.mujoco_scene.MujocoScene`."""
-
-    cameras: tuple[Camera, ...]
-    image_size: int
-    colour: bool
-
-    def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
-        """Poses (n, joints) → for each the images of all cameras, and the masks of the arm in them."""
-
-    def close(self) -> None:
-        """Release what is held."""
+from ropes.simulation.scene import ArmScene
 
 
 @dataclass(frozen=True)

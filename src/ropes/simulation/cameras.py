@@ -1,7 +1,5 @@
 """Pinhole camera matrices in OpenGL's and OpenCV's conventions."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,13 +61,6 @@ def extrinsics(camera: Camera) -> Array:
     return np.diag([1.0, -1.0, -1.0, 1.0]) @ view_matrix(camera)
 
 
-def project(camera: Camera, image_size: int, points: Array) -> Array:
-    """Pixel coordinates (n, 2), x right and y down, of world points (n, 3) in front of the camera."""
-    pose = extrinsics(camera)
-    homogeneous = (points @ pose[:3, :3].T + pose[:3, 3]) @ intrinsics(camera, image_size).T
-    return homogeneous[:, :2] / homogeneous[:, 2:]
-
-
 def windows_around(points: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
     """For each image the bounding window of its points, enlarged by `step` pixels or more.
 
@@ -99,13 +90,3 @@ def crop(projection: Array, image_size: int, rows: slice, columns: slice) -> Arr
     zoom[0, 0], zoom[0, 3] = 2 / (right - left), -(right + left) / (right - left)
     zoom[1, 1], zoom[1, 3] = 2 / (top - bottom), -(top + bottom) / (top - bottom)
     return zoom @ projection
-
-
-def record(camera: Camera, image_size: int) -> dict[str, Any]:
-    """The calibration stored with the images, JSON-able: K (3, 3) and the OpenCV pose world → camera (4, 4)."""
-    return {
-        "intrinsics": intrinsics(camera, image_size).tolist(),
-        "extrinsics": extrinsics(camera).tolist(),
-        "width": image_size,
-        "height": image_size,
-    }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.bullet import BulletScene, quiet
+from ropes.simulation.bullet import BulletScene
 from ropes.simulation.kinematics import link_poses
 from ropes.simulation.scene import resolve_urdf
 from ropes.simulation.settings import Robot
@@ -67,22 +67,14 @@ class CollisionChecker(BulletScene):
             self._urdf.joint(name)
         self._workspace = workspace
         bullet, client = self._bullet, self._client
-        with quiet():
-            try:
-                self._body = bullet.loadURDF(
-                    str(path), useFixedBase=True, flags=bullet.URDF_USE_SELF_COLLISION, physicsClientId=client
-                )
-            except bullet.error as error:
-                self.close()
-                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        self._body, self._infos = self._load(path, bullet.URDF_USE_SELF_COLLISION)
         plane = bullet.createCollisionShape(bullet.GEOM_PLANE, physicsClientId=client)
         height = [0.0, 0.0, workspace.table]
         self._table = bullet.createMultiBody(0, plane, basePosition=height, physicsClientId=client)
-        infos = [bullet.getJointInfo(self._body, k, physicsClientId=client) for k in range(self._count)]
-        self._index = {info[1].decode(): info[0] for info in infos}
-        self._names = {-1: self._urdf.base} | {info[0]: info[12].decode() for info in infos}
+        self._index = {info[1].decode(): info[0] for info in self._infos}
+        self._names = {-1: self._urdf.base} | {info[0]: info[12].decode() for info in self._infos}
         self._rigid = self._rigid_groups()
-        solid = [link for link in self._names if self._is_solid(link)]
+        solid = [link for link in self._names if bullet.getCollisionShapeData(self._body, link, physicsClientId=client)]
         self._solid = [link for link in solid if self._names[link] in self._moving_links()]
         self._pairs = [(one, other) for one, other in combinations(solid, 2) if not self._neighbours(one, other)]
         if not self._solid:
@@ -98,16 +90,13 @@ class CollisionChecker(BulletScene):
         unknown = self._moving_links() - {self._names[link] for link in self._solid}
         return [link for link in self._urdf.links if link in unknown & {each.link for each in self._urdf.visuals}]
 
-    @property
-    def _count(self) -> int:
-        return int(self._bullet.getNumJoints(self._body, physicsClientId=self._client))
-
     def first(self, poses: Floats) -> Collision | None:
         """The first pose (n, joints), in radians, that is not free; None if all are."""
         outside = self._outside(poses)
         for number, pose in enumerate(poses if outside is None else poses[: outside.pose]):
-            if contact := self._contact(pose):
-                return Collision(number, contact)
+            if pairs := self._touching(pose):
+                one, other = sorted(pairs[0])
+                return Collision(number, f"{one} touches {other}")
         return outside
 
     def _outside(self, poses: Floats) -> Collision | None:
@@ -128,13 +117,6 @@ class CollisionChecker(BulletScene):
                     found.append(Collision(start + rows[0], what))
             if found:
                 return min(found, key=lambda each: each.pose)
-        return None
-
-    def _contact(self, pose: Floats) -> str | None:
-        """What touches in one pose, in words."""
-        for pair in self._touching(pose):
-            one, other = sorted(pair)
-            return f"{one} touches {other}"
         return None
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:
@@ -164,22 +146,16 @@ class CollisionChecker(BulletScene):
         self._pairs = [pair for pair in self._pairs if frozenset(names[link] for link in pair) not in ignored]
         return ignored
 
-    def _is_solid(self, link: int) -> bool:
-        """Whether a link has a collision shape."""
-        return bool(self._bullet.getCollisionShapeData(self._body, link, physicsClientId=self._client))
-
     def _rigid_groups(self) -> dict[int, int]:
         """Link → the first link of those that fixed joints join it to."""
         groups = {-1: -1}
-        for k in range(self._count):
-            info = self._bullet.getJointInfo(self._body, k, physicsClientId=self._client)
+        for k, info in enumerate(self._infos):
             groups[k] = groups[info[16]] if info[2] == self._bullet.JOINT_FIXED else k
         return groups
 
     def _neighbours(self, one: int, other: int) -> bool:
         """Whether two links, the later one last, are rigidly connected, or by one joint."""
-        parent = self._bullet.getJointInfo(self._body, other, physicsClientId=self._client)[16]
-        return parent == one or self._rigid[one] == self._rigid[other]
+        return self._infos[other][16] == one or self._rigid[one] == self._rigid[other]
 
     def _moving_links(self) -> set[str]:
         """The links that some joint moves."""

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
 from ropes.common import files
+from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
-from ropes.simulation.finger_setting import HUE, NAMES, Domain, FingerSetting
-from ropes.simulation.mesh import cache_folder
+from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
 
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
 #: The link of the stage.
@@ -32,6 +32,7 @@ _PACKAGE = "robot_properties_fingers"
 _MOUNT, _HEIGHT = "base_to_finger", 0.29
 #: Links of the finger that can collide; the lower one has the padded tip.
 _MOVING_LINKS = ("finger_upper_link", "finger_middle_link", "finger_lower_link")
+UPPER, MIDDLE, LOWER = (NAMES.index(f"{part}_joint") for part in ("upper", "middle", "lower"))
 
 
 def finger_urdf() -> Path:
@@ -59,7 +60,7 @@ def finger_urdf() -> Path:
     assert mount is not None
     mount.set("xyz", f"0 0 {_HEIGHT}")
     text = ET.tostring(tree.getroot(), encoding="unicode")
-    path = cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
+    path = files.cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
     if not path.exists():
         files.write_text(path, text)
     return path
@@ -93,12 +94,12 @@ class FingerScene(BulletScene):
         self._side = setting.image_size * SUPERSAMPLING
         path = finger_urdf()
         super().__init__()
-        with quiet():
-            self._finger = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
-            self._cube = self._make_cube()
-        count = self._bullet.getNumJoints(self._finger, physicsClientId=self._client)
-        infos = [self._bullet.getJointInfo(self._finger, k, physicsClientId=self._client) for k in range(count)]
-        joints, links = ({info[place].decode(): info[0] for info in infos} for place in (1, 12))
+        self._finger, self._infos = self._load(path)
+        cube = {"halfExtents": [HALF_CUBE] * 3, "physicsClientId": self._client}
+        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, **cube)
+        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, **cube)
+        self._cube: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
+        joints, links = ({info[place].decode(): info[0] for info in self._infos} for place in (1, 12))
         self._joints = [joints[name] for name in JOINTS]
         self._links = [links[name] for name in _MOVING_LINKS]
         self._stage = links[STAGE]
@@ -115,13 +116,6 @@ class FingerScene(BulletScene):
             self._place(state)
             self._set_colours(domain, float(state[HUE]))
             yield self._photograph(self.setting.domains[domain], state)[None]
-
-    def _make_cube(self) -> int:
-        cube = {"halfExtents": [HALF_CUBE] * 3, "physicsClientId": self._client}
-        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, **cube)
-        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, **cube)
-        body: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
-        return body
 
     def _place(self, state: NDArray[np.float64]) -> None:
         for joint, angle in zip(self._joints, state, strict=False):
@@ -148,7 +142,7 @@ class FingerScene(BulletScene):
         paint = self._bullet.changeVisualShape
         if domain != self._domain:
             look = self.setting.domains[domain]
-            for link in range(-1, self._bullet.getNumJoints(self._finger, physicsClientId=self._client)):
+            for link in range(-1, len(self._infos)):
                 colour = look.stage if link == self._stage else look.finger
                 paint(self._finger, link, rgbaColor=[*colour, 1], physicsClientId=self._client)
             self._domain = domain
@@ -182,3 +176,47 @@ def degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
     if look.noise:
         levels += 255 * look.noise * generator(0, state.tobytes().hex()).normal(size=levels.shape)
     return np.clip(np.round(levels), 0, 255).astype(np.uint8)
+
+
+def write_feasibility(
+    path: Path, setting: FingerSetting, seed: int = 0, *, drawn: int = 60_000, each: int = 20
+) -> None:
+    """Write the numbers of collision-free states, drawn uniformly over the grid and with the upper joint upright.
+
+    Arrays: `drawn` and `possible` count states by middle and lower joint (30, 30), over all other factors (Fig. 10);
+    `upright` holds the share of possible states with the upper joint at the value nearest 0 (Fig. 9), over
+    positions of the cube.  An existing file stays.
+
+    Args:
+        path: the file.
+        setting: the scene; its appearance does not matter.
+        seed: seed of the draws.
+        drawn: number of states drawn over the whole grid.
+        each: number of states drawn for each pair of middle and lower angles with the upper joint upright.
+
+    Raises:
+        UserError: the meshes are not installed.
+    """
+    if path.exists():
+        return
+    rng = generator(seed, "feasibility")
+    counts = np.array([factor.count for factor in FACTORS])
+    uniform = rng.integers(counts, size=(drawn, len(counts)))
+    upright = rng.integers(counts, size=(counts[MIDDLE] * counts[LOWER] * each, len(counts)))
+    upright[:, UPPER] = np.abs(FACTORS[UPPER].values).argmin()
+    upright[:, MIDDLE], upright[:, LOWER] = np.divmod(np.arange(len(upright)) // each, counts[LOWER])
+    with FingerScene(setting) as scene:
+        possible, upright_possible = (scene.feasible(factor_values(numbers)) for numbers in (uniform, upright))
+    arrays = {
+        "drawn": _counts(uniform),
+        "possible": _counts(uniform[possible]),
+        "upright": upright_possible.reshape(counts[MIDDLE], counts[LOWER], each).mean(axis=2),
+    }
+    write_arrays(path, arrays)
+
+
+def _counts(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of states by the values of middle and lower joint, (30, 30)."""
+    counts = np.zeros((FACTORS[MIDDLE].count, FACTORS[LOWER].count), dtype=np.int64)
+    np.add.at(counts, (numbers[:, MIDDLE], numbers[:, LOWER]), 1)
+    return counts

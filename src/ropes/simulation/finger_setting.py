@@ -10,7 +10,6 @@ scenarios' definitions; the paper does not name its hues.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -54,7 +53,7 @@ HUE = NAMES.index("cube_hue")
 #: Numbers of the hues that no training image has; drawn at random as in the paper, except that red (0) is kept.
 HELD_OUT_HUES = (1, 3, 5, 6)
 TRAINED_HUES = tuple(number for number in range(FACTORS[HUE].count) if number not in HELD_OUT_HUES)
-#: File in an experiment's folder with the numbers of possible states, see `ropes.simulation.feasibility`.
+#: File in an experiment's folder with the numbers of possible states, see `ropes.simulation.finger`.
 FEASIBILITY_FILE = "feasibility.npz"
 
 
@@ -175,15 +174,15 @@ class FingerSetting:
         return content
 
 
-def factor_values(numbers: NDArray[np.int64], factors: Sequence[Factor] = FACTORS) -> Array:
+def factor_values(numbers: NDArray[np.int64]) -> Array:
     """The values at the given grid indices, (n, f)."""
-    return np.stack([factor.values[column] for factor, column in zip(factors, numbers.T, strict=True)], axis=1)
+    return np.stack([factor.values[column] for factor, column in zip(FACTORS, numbers.T, strict=True)], axis=1)
 
 
-def scaled(factors: Array, low_high: Sequence[Factor] = FACTORS) -> Array:
+def scaled(factors: Array) -> Array:
     """Factors (n, f) scaled to [0, 1] by their ranges."""
-    low = np.array([factor.low for factor in low_high])
-    shares = (factors - low) / (np.array([factor.high for factor in low_high]) - low)
+    low, high = np.array([(factor.low, factor.high) for factor in FACTORS]).T
+    shares = (factors - low) / (high - low)
     return np.clip(shares, 0.0, 1.0)  # float32 rounding may leave the range
 
 

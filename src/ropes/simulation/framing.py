@@ -58,7 +58,7 @@ def drawable_ranges(models: Iterable[CausalModel]) -> dict[str, tuple[float, flo
     return ranges
 
 
-def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array], *, seed: int = 0) -> Array:
+def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array]) -> Array:
     """The maxima of some measures of the arm over all poses within `ranges`.
 
     Random search: random poses with many joints at a bound of their range, then shrinking random steps from the best.
@@ -67,14 +67,13 @@ def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array], *, 
         robot: the arm; joints not in `ranges` are at their neutral values.
         ranges: joint → (low, high) in radians.
         measure: from the arm's points (n, points, 3), metres, to (n, k).
-        seed: seed of the search.
 
     Returns:
         (k,)
     """
     urdf, hulls = _convex_hulls(simplified_urdf(locate(robot.urdf)))
     low, high = np.array([ranges[joint] for joint in ranges]).T
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
 
     def measures(poses: Array) -> Array:
         blocks = np.array_split(poses, len(poses) // _BLOCK + 1)
@@ -104,17 +103,10 @@ def _convex_hulls(path: Path) -> tuple[Urdf, dict[str, Array]]:
     return urdf, outline(urdf)
 
 
-def nearest_view(
-    robot: Robot,
-    ranges: Ranges,
-    *,
-    name: str,
-    yaw: float,
-    pitch: float,
-    fov: float = 60.0,
-    margin: float = MARGIN,
-) -> Camera:
+def nearest_view(robot: Robot, ranges: Ranges, *, name: str, yaw: float, pitch: float) -> Camera:
     """The camera nearest to the arm that shows all of it in every pose, for a given viewing direction.
+
+    Its field of view is 60°, and the arm reaches at most `MARGIN` of the image's half side.
 
     Args:
         robot: see `largest`.
@@ -122,15 +114,13 @@ def nearest_view(
         name: the camera's name.
         yaw: degrees.
         pitch: degrees.
-        fov: field of view, degrees.
-        margin: share of the image's half side that the arm may reach.
 
     Returns:
         A camera whose target is the point of its optical axis nearest to the base's vertical axis.
     """
-    camera = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
+    camera = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
     right, up, forward = axes(camera)
-    tangent = margin * np.tan(np.radians(fov) / 2)
+    tangent = MARGIN * np.tan(np.radians(camera.fov) / 2)
     sides = np.array([right, -right, up, -up])
     normals = sides - tangent * forward
     rightmost, leftmost, top, bottom = largest(robot, ranges, lambda points: (points @ normals.T).max(axis=1))
@@ -143,7 +133,7 @@ def nearest_view(
     return replace(camera, target=(x, y, z), distance=round(distance, 3))
 
 
-def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera, *, seed: int = 0) -> float:
+def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera) -> float:
     """The largest distance of the arm from the image's centre in any pose: 1 is the border, more is out of view.
 
     Infinite if a part of the arm can be behind the camera.
@@ -156,4 +146,4 @@ def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera, *, seed: in
         sideways = np.maximum(np.abs(across), np.abs(upwards)) / np.maximum(along * tangent, 1e-9)
         return np.where(along > 0, sideways, np.inf).max(axis=1, keepdims=True)
 
-    return float(largest(robot, ranges, place, seed=seed)[0])
+    return float(largest(robot, ranges, place)[0])

@@ -4,7 +4,6 @@ Small software-rendered images spend nearly all their time on triangles smaller 
 quadric edge collapse.  Normals and colours come from the original surface, so shading and texture stay the same.
 """
 
-import os
 import shutil
 import tempfile
 import xml.etree.ElementTree as ET
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from ropes.common.files import cache_folder
 from ropes.errors import UserError
 from ropes.simulation.surface import Surface, flat_normals, read_surface, texture_of, write_obj
 from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
@@ -23,11 +23,6 @@ KEPT_FRACTION = 0.05
 _FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
 # Weight of a difference in normals against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
-
-
-def cache_folder() -> Path:
-    """The folder for files that can be made again: $XDG_CACHE_HOME/ropes or ~/.cache/ropes."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ropes"
 
 
 def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path | None = None) -> Path:

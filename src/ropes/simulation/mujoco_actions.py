@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
-from ropes.simulation.action_scene import CAMERA, FLOOR, WALL, WALL_PLACE, PairScene
+from ropes.simulation.action_scene import CAMERA, FLOOR, WALL, WALL_PLACE, PairScene, Shot
 from ropes.simulation.actions import PairsSetting
 from ropes.simulation.bullet import Images
 from ropes.simulation.off_screen import OffScreen, import_mujoco
-from ropes.simulation.parts import Colour, Part
 from ropes.simulation.room import ROOM, add_lights, add_material, pattern
-from ropes.simulation.settings import Camera
 
 #: Number of textures each of floor and wall, their mean grey, and how often a texture repeats along a surface.
 _TEXTURES, _GREY, _REPEAT = 4, 0.8, 8
@@ -53,22 +50,15 @@ class MujocoActionScene(PairScene):
         """Free the renderer; a second call does nothing."""
         self._screen.close()
 
-    def _photograph(
-        self,
-        number: int,
-        parts: list[Part],
-        room: tuple[Colour, Colour],
-        camera: Camera,
-        light: NDArray[np.float64],
-    ) -> Images:
-        model, direction = self._screen.model, light / np.linalg.norm(light)
-        rng = generator(self.seed, "pair room", number)
+    def _photograph(self, shot: Shot) -> Images:
+        model, direction = self._screen.model, shot.light / np.linalg.norm(shot.light)
+        rng = generator(self.seed, "pair room", shot.number)
         model.geom_matid[:] = rng.integers(_TEXTURES), _TEXTURES + rng.integers(_TEXTURES)
-        model.geom_rgba[:, :3] = np.array(room) / _GREY
+        model.geom_rgba[:, :3] = np.array(shot.room) / _GREY
         model.light_pos[0], model.light_dir[0] = _LAMP * direction, -direction
-        self._screen.move_camera(0, camera)
+        self._screen.move_camera(0, shot.camera)
         self._screen.update()
-        for k, part in enumerate(parts):
+        for k, part in enumerate(shot.parts):
             # Two faces in one plane would flicker through each other, and take the light of the lamp twice.
             width, depth, height = (length * (1 - _SHRINKAGE * (k % 5)) for length in part.size)
             self._screen.add_part(replace(part, size=(width, depth, height)))

@@ -136,11 +136,7 @@ def _palette(uv: Floats, texture: NDArray[np.uint8]) -> Floats:
 
 
 def _texture(path: Path) -> NDArray[np.uint8]:
-    """The pixels of a texture, (TEXTURE, TEXTURE, 3), averaged over area.
-
-    Raises:
-        UserError: the file is no readable image.
-    """
+    """The pixels of a texture, (TEXTURE, TEXTURE, 3), averaged over area."""
     try:
         with Image.open(path) as image:
             return np.asarray(image.convert("RGB").resize((TEXTURE, TEXTURE), Image.Resampling.BOX))

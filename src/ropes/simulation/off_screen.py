@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.errors import UserError
+from ropes.simulation.bullet import Images, mean_levels
 from ropes.simulation.cameras import axes, eye
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.parts import Colour, Part
 from ropes.simulation.settings import Camera
 
-Images = NDArray[np.uint8]
 #: Largest number of shapes in a picture.
 _SHAPES = 2_000
-_BT601 = np.array([299, 587, 114], dtype=np.uint32)
 
 
 def import_mujoco() -> ModuleType:
@@ -200,11 +199,7 @@ class OffScreen(ClosesAtExit):
 
     def photograph(self, number: int, colour: bool = True) -> Images:
         """The image of a camera, uint8 (S, S, 3), or BT.601 luma (S, S)."""
-        sums, area = pooled(self._draw(number), self.image_size)
-        if colour:
-            return ((sums + area // 2) // area).astype(np.uint8)
-        area *= 1000
-        return ((sums.astype(np.uint32) @ _BT601 + area // 2) // area).astype(np.uint8)
+        return mean_levels(*pooled(self._draw(number), self.image_size), colour=colour)
 
     def mask(self, number: int, shown: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Where the bodies for which `shown` holds cover half a pixel or more, bool (S, S).

@@ -30,24 +30,13 @@ TABLE_7 = {
     J5: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
     J6: (_tn(_POSITIVE, 1.5, 0.4), _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
 }
-#: Table 8: the shifted observational distributions (only joints 4 and 6 differ).
-TABLE_8 = {
-    J1: _tn(_POSITIVE, 1.2, 0.4),
-    J2: _tn(_CENTRED, 0, 0.4),
-    J3: _tn(_CENTRED, 0, 0.4),
+#: Table 8: the shifted observational distributions; only those of joints 4 and 6 differ from Table 7.
+TABLE_8 = {joint: row[0] for joint, row in TABLE_7.items()} | {
     J4: _tn(_CENTRED, 0.8, 0.4),
-    J5: _tn(_CENTRED, 0, 0.4),
     J6: _tn(_POSITIVE, 0.5, 0.4),
 }
-#: Table 9: the causal data set; None for joints without a root term.
-TABLE_9 = {
-    J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
-    J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J3: (None, _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J4: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J5: (None, _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J6: (None, _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
-}
+#: Table 9: the causal data set, as Table 7; None for joints without a root term.
+TABLE_9 = {joint: (None if joint in (J3, J5, J6) else row[0], *row[1:]) for joint, row in TABLE_7.items()}
 #: App. F: coefficients of the structural equations, (parent, child) → weight.
 APPENDIX_F_WEIGHTS = {
     (J2, J3): 0.88,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ropes.common.files import read_json
 from ropes.errors import UserError
-from ropes.simulation import cameras
+from ropes.simulation.cameras import extrinsics, intrinsics
 from ropes.simulation.settings import Camera
 
 Array = NDArray[np.float64]
@@ -38,8 +38,8 @@ class Pinhole:
     @classmethod
     def of(cls, camera: Camera, image_size: int) -> "Pinhole":
         """The camera of a setting, with square images of side `image_size`; the arm's base is the world's origin."""
-        record = cameras.record(camera, image_size)
-        return cls.from_record({"name": camera.name, **record})
+        k, pose = intrinsics(camera, image_size), extrinsics(camera)
+        return cls(name=camera.name, intrinsics=k, extrinsics=pose, height=image_size, width=image_size)
 
     @classmethod
     def from_record(cls, content: Mapping[str, Any]) -> "Pinhole":

@@ -3,7 +3,9 @@
 PyBullet's TinyRenderer runs on the CPU and needs no display, no OpenGL and no system package.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,14 +16,17 @@ from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.backdrop import WHITE, Backdrop
 from ropes.simulation.backgrounds import Background, SceneName, background_of
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample
 from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
+from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import KEPT_FRACTION, simplified_urdf
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]
+#: For each pose the images of all cameras, and a function that gives the masks of the arm in them.
+ArmFrames = Iterator[tuple[NDArray[np.uint8], Callable[[], NDArray[np.bool_]]]]
 _Window = tuple[slice, slice]
 #: Rows and columns of an image, and the supersampled mask of the arm there.
 _Mask = tuple[slice, slice, NDArray[np.bool_]]
@@ -65,20 +70,50 @@ def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLi
     return poses
 
 
-def arm_and_joints(robot: Robot, joints: Sequence[str] | None) -> tuple[Urdf, tuple[str, ...]]:
-    """The arm of a robot, and the order of the joints in poses given as arrays; by default that of the robot.
+class ArmScene(ClosesAtExit):
+    """A context manager that renders poses of one robot.
+
+    Args:
+        robot: the robot.
+        cameras: the cameras, in the order of the images.
+        image_size: side of the square images, pixels.
+        joints: the order of the angles in poses; None for that of the robot.
+        colour: give RGB images instead of grey ones.
 
     Raises:
-        UserError: the file is missing or not a URDF, or no such joint.
+        UserError: a file is missing or not a URDF, or no such joint.
     """
-    urdf, order = read_urdf(locate(robot.urdf)), tuple(robot.joints if joints is None else joints)
-    for name in (*robot.joints, *robot.neutral, *order):
-        urdf.joint(name)
-    return urdf, order
+
+    def __init__(
+        self, robot: Robot, cameras: Sequence[Camera], image_size: int, joints: Sequence[str] | None, colour: bool
+    ) -> None:
+        self.robot, self.cameras, self.image_size, self.colour = robot, tuple(cameras), image_size, colour
+        self.urdf, self.joints = read_urdf(locate(robot.urdf)), tuple(robot.joints if joints is None else joints)
+        for name in (*robot.joints, *robot.neutral, *self.joints):
+            self.urdf.joint(name)
+
+    def render_all(self, poses: ArrayLike) -> Iterator[NDArray[np.uint8]]:
+        """Render poses (n, len(joints)) radians: for each the images of all cameras, (cameras, S, S) or (…, S, S, 3).
+
+        Grey images have BT.601 weights.  All other joints are at their neutral values.
+
+        Raises:
+            UserError: see `check_poses`; raised before the first image.
+        """
+        return (images for images, _ in self._frames(check_poses(self.robot, self.urdf, self.joints, poses)))
+
+    def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
+        """As `render_all`, and the masks of the arm, (cameras, S, S): True where it covers half a pixel or more."""
+        frames = self._frames(check_poses(self.robot, self.urdf, self.joints, poses))
+        return ((images, masks()) for images, masks in frames)
+
+    @abstractmethod
+    def _frames(self, poses: NDArray[np.float64]) -> ArmFrames:
+        """Bring the arm into each pose in turn."""
 
 
-class Scene(BulletScene):
-    """A context manager that renders poses of one robot.
+class Scene(ArmScene, BulletScene):
+    """Renders an arm with PyBullet.
 
     The light is PyBullet's default.  Images are rendered at twice their side and averaged over 2 × 2 pixels, because
     TinyRenderer omits triangles of less than 1/200 pixel², which at 128 × 128 erodes the outline of the full meshes.
@@ -89,16 +124,12 @@ class Scene(BulletScene):
     paper's.
 
     Args:
-        robot: the robot.
-        cameras: the cameras, in the order of the images.
-        image_size: side of the square images, pixels.
+        robot, cameras, image_size, joints, colour: see `ArmScene`.
         mesh: "simplified" (see `mesh`) or "full".
-        joints: the order of the angles in poses given as arrays; by default that of the robot.
         scene: the background.
-        colour: give RGB images instead of grey ones.
 
     Raises:
-        UserError: a file is missing or not a URDF, or no such joint or scene.
+        UserError: see `ArmScene`, or no such kind of mesh or scene.
     """
 
     def __init__(
@@ -111,21 +142,13 @@ class Scene(BulletScene):
         scene: SceneName = "white",
         colour: bool = False,
     ) -> None:
-        self.robot, self.cameras, self.image_size, self.colour = robot, tuple(cameras), image_size, colour
         path, background = resolve_urdf(robot, mesh), background_of(scene, "pybullet")
-        self.urdf, self.joints = arm_and_joints(robot, joints)
-        super().__init__()
-        with quiet():
-            try:
-                self._body = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
-            except self._bullet.error as error:
-                self.close()
-                raise UserError(f"PyBullet cannot load {path}: {error}") from error
-        count = self._bullet.getNumJoints(self._body, physicsClientId=self._client)
-        infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
+        ArmScene.__init__(self, robot, cameras, image_size, joints, colour)
+        BulletScene.__init__(self)
+        self._body, infos = self._load(path)
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
-        self._averaged = downsample if colour else grey
+        self._averaged = partial(downsample, colour=colour)
         self._views = [_View(camera, self._side, background) for camera in self.cameras]
         shape = len(self.cameras), image_size, image_size, *([3] if colour else [])
         self._empty = np.array([self._averaged(view.empty) for view in self._views], dtype=np.uint8).reshape(shape)
@@ -134,51 +157,12 @@ class Scene(BulletScene):
         self._drawn_urdf = read_urdf(path)
         self._hulls = outline(self._drawn_urdf) if mesh == "simplified" else {}
 
-    def render(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.uint8]:
-        """Render one pose from every camera.
-
-        Args:
-            pose: radians by joint name, or an array in the order of `joints`; all other joints are at their neutral
-                values.
-
-        Returns:
-            (cameras, image_size, image_size) grey images, BT.601 weights; (…, 3) with `colour`.
-
-        Raises:
-            UserError: see `check_poses`.
-        """
-        return next(self._frames(self._complete(*self._named(pose))))[0]
-
-    def render_all(self, poses: ArrayLike) -> Iterator[NDArray[np.uint8]]:
-        """Render poses (n, len(joints)) in turn, faster than `render` does.
-
-        Raises:
-            UserError: see `check_poses`; raised before the first image.
-        """
-        return (images for images, _ in self._frames(self._complete(self.joints, poses)))
-
-    def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
-        """As `render_all`, and the masks of the arm in the images, see `silhouettes`."""
-        frames = self._frames(self._complete(self.joints, poses))
-        return ((images, self._arms(masks)) for images, masks in frames)
-
-    def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
-        """Masks of the arm, (cameras, image_size, image_size): True where it covers half a pixel or more."""
-        return self._arms(next(self._frames(self._complete(*self._named(pose))))[1])
-
-    def _named(self, pose: Mapping[str, float] | ArrayLike) -> tuple[tuple[str, ...], ArrayLike]:
-        """One pose as joint names and angles (1, joints)."""
-        if isinstance(pose, Mapping):
-            return tuple(pose), np.array([[*pose.values()]])
-        return self.joints, np.asarray(pose)[None]
-
-    def _complete(self, joints: tuple[str, ...], angles: ArrayLike) -> NDArray[np.float64]:
-        """Checked angles of all joints of the robot, (n, robot.joints); neutral where `joints` omits one."""
-        checked = check_poses(self.robot, self.urdf, joints, angles)
+    def _complete(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Angles of all joints of the robot, (n, robot.joints); neutral where `joints` omits one."""
         neutral = [self.robot.neutral.get(joint, 0.0) for joint in self.robot.joints]
-        poses = np.tile(neutral, (len(checked), 1))
-        poses[:, [self.robot.joints.index(joint) for joint in joints]] = checked
-        return poses
+        complete = np.tile(neutral, (len(poses), 1))
+        complete[:, [self.robot.joints.index(joint) for joint in self.joints]] = poses
+        return complete
 
     def _windows(self, poses: NDArray[np.float64]) -> Iterator[list[_Window]]:
         """Set the arm to each pose in turn; yield the rows and columns around the arm in each view."""
@@ -190,25 +174,24 @@ class Scene(BulletScene):
             windows = [[(slice(0, self._side), slice(0, self._side))] * count for _ in self._views]
         values = self.urdf.positions(self.robot.joints, poses, {})
         joints = tuple(dict.fromkeys((*self.robot.joints, *self.urdf.followers)))
-        rows = np.column_stack([values[joint] for joint in joints])
+        rows = np.array([values[joint] for joint in joints]).reshape(len(joints), count).T
         for pose, *views in zip(rows.tolist(), *windows, strict=True):
             for joint, angle in zip(joints, pose, strict=True):
                 self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
             yield views
 
-    def _frames(self, poses: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.uint8], list[_Mask]]]:
-        """Images of each pose, and in each the place of the window and the mask of the arm in it."""
-        for windows in self._windows(poses):
+    def _frames(self, poses: NDArray[np.float64]) -> ArmFrames:
+        for windows in self._windows(self._complete(poses)):
             images, masks = self._empty.copy(), []
             for image, view, window in zip(images, self._views, windows, strict=True):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
                 colours, mask = self._draw(view, *window)
                 image[rows, columns] = self._averaged(colours)
                 masks.append((rows, columns, mask))
-            yield images, masks
+            yield images, partial(self._arms, masks)
 
     def _arms(self, masks: Sequence[_Mask]) -> NDArray[np.bool_]:
-        """The masks of whole images, see `silhouettes`."""
+        """The masks of whole images."""
         arms = np.zeros(self._empty.shape[:3], dtype=bool)
         for arm, (rows, columns, mask) in zip(arms, masks, strict=True):
             blocks = mask.reshape(len(mask) // SUPERSAMPLING, SUPERSAMPLING, -1, SUPERSAMPLING)
@@ -242,18 +225,3 @@ class _View:
     def windows(self, points: NDArray[np.float64]) -> list[_Window]:
         """Rows and columns around `points` (n, points, 3), for each of n poses."""
         return windows_around(points @ self.to_pixels[:, :3].T + self.to_pixels[:, 3], self.side, SUPERSAMPLING)
-
-
-def grey(colours: NDArray[np.uint8], block: int = SUPERSAMPLING) -> NDArray[np.uint8]:
-    """BT.601 luma of RGB (H, W, 3), 0.299 R + 0.587 G + 0.114 B, averaged over blocks of pixels.
-
-    Returns:
-        (H / block, W / block), rounded half up.
-    """
-    # Integer arithmetic gives the same bytes on every machine.
-    summed = colours[::block, ::block].astype(np.uint32)
-    for row, column in list(np.ndindex(block, block))[1:]:
-        summed += colours[row::block, column::block]
-    weights = np.array([299, 587, 114], dtype=np.uint32)
-    area = 1000 * block * block
-    return ((summed @ weights + area // 2) // area).astype(np.uint8)

@@ -115,6 +115,7 @@ class Setting:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description; `from_dict` is its inverse."""
+        renderer = self.requested_renderer
         return {
             "name": self.name,
             "robot": {**asdict(self.robot), "joints": list(self.robot.joints), "neutral": dict(self.robot.neutral)},
@@ -125,7 +126,7 @@ class Setting:
             **({} if self.scene == "white" else {"scene": self.scene}),
             **({} if self.camera_level == "clean" else {"camera_level": self.camera_level}),
             **({"colour": True} if self.colour else {}),
-            **({"renderer": self.requested_renderer} if self._unusual else {}),
+            **({} if renderer in (None, usual_renderer(self.scene)) else {"renderer": renderer}),
         }
 
     @classmethod
@@ -143,11 +144,6 @@ class Setting:
             colour=content.get("colour", False),
             requested_renderer=content.get("renderer"),
         )
-
-    @property
-    def _unusual(self) -> bool:
-        """Whether another renderer than the usual one is requested."""
-        return self.requested_renderer not in (None, usual_renderer(self.scene))
 
 
 #: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -19,12 +20,11 @@ from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.backgrounds import RendererName, SceneName
 from ropes.simulation.camera_scene import CameraScene, Recordings
 from ropes.simulation.mujoco_scene import KEPT_FRACTION, MujocoScene
 from ropes.simulation.off_screen import graphics
-from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, Robot, default_renderer
+from ropes.simulation.scene import ArmScene, Mesh, Scene, check_poses, resolve_urdf
+from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
@@ -39,41 +39,57 @@ class Renderer(Protocol):
         """States (n, values) → for each state the images of all cameras, (cameras, S, S) or (cameras, S, S, 3)."""
 
 
-#: Creates a renderer; it is sent to other processes, so it is a class or a partial of one.
+#: Creates a renderer; it is sent to other processes, so it is a class, or a partial of one or of a function.
 Start = Callable[[], AbstractContextManager[Renderer]]
 _renderer: Renderer | None = None  # the renderer of a worker process
 
 
-def render_poses(
-    robot: Robot,
-    cameras: Sequence[Camera],
-    image_size: int,
-    mesh: Mesh,
-    joint_names: Sequence[str],
-    angles: ArrayLike,
-    workers: int | None = None,
-    scene: SceneName = "white",
-    recordings: Recordings | None = None,
+def arm_scene(
+    setting: Setting,
+    joints: Sequence[str] | None = None,
     *,
-    colour: bool = False,
+    cameras: Sequence[Camera] | None = None,
+    mesh: Mesh = "simplified",
     seed: int = 0,
-    renderer: RendererName | None = None,
-) -> Generator[list[bytes], None, None]:
-    """Render poses and encode them as PNG.
+) -> ArmScene:
+    """Open the scene that draws the arm of a setting.
 
     Args:
-        robot: the robot.
-        cameras: the cameras.
-        image_size: side of the images, pixels.
+        setting: gives robot, cameras, image size, background, renderer, and whether images are in colour.
+        joints: the order of the angles in poses; None for that of the robot.
+        cameras: instead of those of the setting.
         mesh: "simplified" or "full".
-        joint_names: names of the columns of `angles`.
-        angles: (n, len(joint_names)) radians.
-        workers: processes; 1 renders in this process, None uses every usable core.
-        scene: the background.
-        recordings: camera faults; `angles` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
-        colour: RGB images instead of grey ones.
         seed: draws the room of scene "room".
-        renderer: None for `default_renderer` of the scene.
+
+    Raises:
+        UserError: see `ropes.simulation.scene.Scene` and `ropes.simulation.mujoco_scene.MujocoScene`.
+    """
+    given = setting.robot, setting.cameras if cameras is None else cameras, setting.image_size, mesh, joints
+    if setting.renderer == "mujoco":
+        return MujocoScene(*given, setting.scene, setting.colour, seed)
+    return Scene(*given, setting.scene, setting.colour)
+
+
+def render_poses(
+    setting: Setting,
+    joints: Sequence[str],
+    poses: ArrayLike,
+    workers: int | None = None,
+    *,
+    mesh: Mesh = "simplified",
+    recordings: Recordings | None = None,
+    seed: int = 0,
+) -> Generator[list[bytes], None, None]:
+    """Render poses of the arm of a setting and encode them as PNG.
+
+    Args:
+        setting: see `arm_scene`.
+        joints: names of the columns of `poses`.
+        poses: (n, len(joints)) radians.
+        workers: processes; 1 renders in this process, None uses every usable core.
+        mesh: "simplified" or "full".
+        recordings: camera faults; `poses` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
+        seed: draws the room of scene "room".
 
     Returns:
         An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
@@ -82,21 +98,16 @@ def render_poses(
         UserError: an invalid pose or robot, or a missing renderer (raised before any process starts); or a worker died.
     """
     require_workers(workers)
-    states = np.asarray(angles, dtype=np.float64)
-    check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, states if recordings is None else states[:, :-2])
-    given = robot, tuple(cameras), image_size, mesh, tuple(joint_names)
-    clean: partial[Scene] | partial[MujocoScene]
+    robot, states = setting.robot, np.asarray(poses, dtype=np.float64)
+    check_poses(robot, read_urdf(locate(robot.urdf)), joints, states if recordings is None else states[:, :-2])
     # Simplified meshes are made once, before the workers start.
-    if (renderer or default_renderer(scene)) == "mujoco":
+    if setting.renderer == "mujoco":
         graphics()
         resolve_urdf(robot, mesh, KEPT_FRACTION)
-        clean = partial(MujocoScene, *given, scene, colour, seed)
     else:
         resolve_urdf(robot, mesh)
-        clean = partial(Scene, *given, scene, colour)
-    if recordings is None:
-        return render(clean, states, workers)
-    return render(partial(CameraScene, clean, recordings), states, workers)
+    clean = partial(arm_scene, replace(setting, splits={}), tuple(joints), mesh=mesh, seed=seed)
+    return render(clean if recordings is None else partial(CameraScene, clean, recordings), states, workers)
 
 
 def require_workers(workers: int | None) -> None:

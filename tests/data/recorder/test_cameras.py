@@ -11,9 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from ropes.data.recorder.cameras.files import FileCamera, VideoCamera
-from ropes.data.recorder.cameras.opencv import OpenCVCamera
-from ropes.data.recorder.cameras.registry import open_camera
+from ropes.data.recorder.cameras import FileCamera, OpenCVCamera, VideoCamera, open_camera
 from ropes.data.recorder.interfaces import Clock
 from ropes.errors import UserError
 

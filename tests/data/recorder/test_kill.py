@@ -42,5 +42,4 @@ def test_killed_recording_resumes(number: signal.Signals, code: int, urdf: Path,
     done = subprocess.run([*command, "--anchors", str(kept + 1)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{kept + 1} anchors of 5 poses" in done.stdout
-    report = validate(out, progress=False)
-    assert (report.episodes, report.frames) == (kept + 1, 5 * (kept + 1))
+    assert f"in {5 * (kept + 1)} frames of {kept + 1} episodes" in validate(out, progress=False)

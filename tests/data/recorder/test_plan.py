@@ -7,9 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ropes.data.recorder.limits import JointLimits, Limits
-from ropes.data.recorder.plan import BLOCK, draw_plan
-from ropes.data.recorder.route import Redraw, Route, free_route, require_free_start
-from ropes.data.recorder.summary import describe, duration, travel_seconds
+from ropes.data.recorder.plan import BLOCK, draw_anchor, draw_plan
+from ropes.data.recorder.route import Route, describe, duration, free_route, require_free_start, travel_seconds
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
 from tests import tiny
@@ -106,7 +105,7 @@ def test_collision_on_the_way_names_the_target_pose() -> None:
 
 
 def test_colliding_anchors_are_redrawn() -> None:
-    free, redraw = draw_plan(MODEL, 9, 0, LIMITS), Redraw(MODEL, 0)
+    free, redraw = draw_plan(MODEL, 9, 0, LIMITS), partial(draw_anchor, MODEL, 0)
     highest = sorted(free.poses[..., 0].max(axis=1))[-3]
     found = free_route(free, range(9), partial(wall, at=highest + 1e-9), redraw=redraw, show=False)
     plan = found.plan

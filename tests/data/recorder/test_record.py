@@ -37,8 +37,9 @@ def test_simulated_recording_equals_the_rendered_scene(make_options: MakeOptions
     headings = ["plan", "robot time", "order of poses", "simulated", lines[-1].partition(":")[0]]
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == headings
     assert lines[-1].startswith("recorded 2 anchors in ")
-    report = validate(tmp_path / "D", progress=False)
-    assert (report.frames, report.cameras, report.joints, report.states) == (10, ("side",), JOINTS, True)
+    found = validate(tmp_path / "D", progress=False)
+    assert "in 10 frames" in found
+    assert f"cameras side; joints {', '.join(JOINTS)}, with angles" in found
     dataset, setting = open_dataset(tmp_path / "D"), make_options().setting
     require_fit_accepts(dataset, small=True)
     frames = dataset.frames("train")
@@ -96,7 +97,7 @@ def test_killed_recording_resumes(kind: ScriptedKind, make_options: MakeOptions,
     assert lines[0].startswith("plan: 2 are recorded, 2 are left; 4 anchors of 5 poses")
     assert len(kind.robots[1].goals) == 10
     assert tiny.tree(out / "data").items() >= kept.items()
-    assert validate(out, progress=False).frames == 20
+    assert "in 20 frames" in validate(out, progress=False)
     assert regimes_of(out) == [(anchor, regime) for anchor in range(4) for regime in range(5)]
     log = files.read_json(out / LOG)["anchors"]
     assert sorted(entry["anchor"] for entry in log) == [0, 1, 2, 3]
@@ -118,7 +119,7 @@ def test_a_power_cut_loses_one_anchor(kind: ScriptedKind, make_options: MakeOpti
     files.write_json(out / schema.PROVENANCE, {**note, "complete": False})
     record(options, out)
     assert len(kind.robots[1].goals) == 10
-    assert validate(out, progress=False).frames == 15
+    assert "in 15 frames" in validate(out, progress=False)
     assert tiny.tree(out).keys() == whole.keys()
     # A torn file in the middle costs its own anchor alone; lost metadata cost none.
     whole = tiny.tree(out / "data")
@@ -126,12 +127,12 @@ def test_a_power_cut_loses_one_anchor(kind: ScriptedKind, make_options: MakeOpti
     (out / schema.INFO).unlink()
     record(options, out)
     assert len(kind.robots[2].goals) == 5
-    assert validate(out, progress=False).frames == 15
+    assert "in 15 frames" in validate(out, progress=False)
     assert sum(tiny.tree(out / "data")[name] == digest for name, digest in whole.items()) >= 2
     (out / schema.INFO).unlink()
     record(options, out)
     assert len(kind.robots) == 3
-    assert validate(out, progress=False).frames == 15
+    assert "in 15 frames" in validate(out, progress=False)
 
 
 @pytest.mark.slow
@@ -145,7 +146,7 @@ def test_finished_recording_is_unchanged_and_can_be_extended(
     assert tiny.tree(out) == before
     assert len(kind.robots) == 1
     record(make_options(kind="scripted", anchors=3), out)
-    assert validate(out, progress=False).frames == 15
+    assert "in 15 frames" in validate(out, progress=False)
     assert (
         tiny.tree(out).items() >= {name: digest for name, digest in before.items() if name.startswith("data/")}.items()
     )
@@ -166,7 +167,7 @@ def test_an_interrupted_recording_can_end_early(kind: ScriptedKind, make_options
         record(make_options(kind="scripted", anchors=9), out)
     record(make_options(kind="scripted", anchors=2), out)
     assert len(kind.robots) == 1
-    assert validate(out, progress=False).frames == 10
+    assert "in 10 frames" in validate(out, progress=False)
 
 
 def test_folder_with_a_different_recording_is_refused(

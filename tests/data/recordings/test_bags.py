@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from ropes.data.recordings.ros import camera_name
 from ropes.data.recordings.source import Options
-from ropes.data.recordings.topics import camera_name
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings import bag_files
@@ -46,7 +46,7 @@ def test_bags_of_other_programs_become_data_sets(source: str, import_one: Import
     assert "bag: 52 poses in 4 anchors; cameras left 160x120, right 160x120" in str(imported)
     dataset = imported.dataset
     assert [regime.name for regime in dataset.regimes] == list(PANDA)
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
     require_fit_accepts(dataset)
     assert dataset.provenance is not None
     assert dataset.provenance["source"]["topics"] == {

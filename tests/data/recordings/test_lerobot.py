@@ -36,7 +36,7 @@ def test_lerobot_data_set_is_imported(source: Path, import_one: ImportOne) -> No
     dataset = imported.dataset
     assert str(imported).startswith("lerobot: 156 poses in 12 anchors; cameras left 320x240, right 320x240")
     assert [regime.name for regime in dataset.regimes] == list(PANDA)
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
     require_fit_accepts(dataset)
     frames = dataset.frames("train")
     assert np.array_equal(np.bincount(frames.anchor), [13] * 12)
@@ -274,6 +274,6 @@ def test_episodes_of_one_policy_are_imported_without_anchors(import_one: ImportO
     table.write_text("\n".join(["episode,policy", *rows]) + "\n")
     imported = import_one(V3, policies=table, frames="every")
     assert "156 poses in 12 stretches of a policy, no anchors: fit with --method ldr" in str(imported)
-    assert "valid" in str(validate(imported.dataset.path, progress=False))
+    assert "valid" in validate(imported.dataset.path, progress=False)
     with pytest.raises(UserError, match=r"no anchor is complete: the one at 0\.0 s lacks panda_joint1/1; record it"):
         import_one(V3, "other", policies=table, frames="every", group="anchors")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes.data.recordings import look, preview_pictures, survey
-from ropes.data.recordings.image_motion import doubt, rest_level, still_by_images
+from ropes.data.recordings import look, preview, survey
+from ropes.data.recordings.dwells import doubt, rest_level, still_by_images
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.source import FrameId, Recording
 from ropes.data.recordings.survey import STATE, CameraSurvey
@@ -112,7 +112,7 @@ def test_a_preview_shows_what_an_import_keeps(filmed: Path, import_one: ImportOn
     path = write(filmed.with_name("wide.mp4"), wide)
     write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), commands(3))
     options = ImportOptions(rotate={None: 90})
-    (line,) = preview_pictures.preview_recording(path, folder=tmp_path / "look", options=options)
+    (line,) = preview.preview_recording(path, folder=tmp_path / "look", options=options)
     dataset = import_one(path, rotate={None: 90}, crop_to_motion=True).dataset
     assert dataset.provenance is not None
     left, top, width, height = dataset.provenance["cameras"][0]["view"]["crop"]
@@ -120,7 +120,7 @@ def test_a_preview_shows_what_an_import_keeps(filmed: Path, import_one: ImportOn
     with Image.open(tmp_path / "look" / "preview-wide.png") as shown:
         assert shown.size == (3 * 168 + 2 * 4, 264)
     with pytest.raises(UserError, match="--crop wide=160,0,64,64 is not inside the image of 168x264 pixels"):
-        preview_pictures.preview_recording(
+        preview.preview_recording(
             path, folder=tmp_path / "no", options=ImportOptions(rotate={None: 90}, crop={None: (160, 0, 64, 64)})
         )
     assert not (tmp_path / "no").exists()
@@ -135,15 +135,15 @@ def test_rest_frames_are_found_at_any_share_of_rest(rests: float) -> None:
         still[begin : begin + length] = True
     speed = np.abs(np.sin(np.arange(400) / 9)) + 0.2
     motion = np.where(still, rng.gamma(9, 0.2, 400), rng.gamma(9, 0.2, 400) + 60 * speed)
-    found = still_by_images([CameraSurvey(motion=motion.tolist())])
+    found = still_by_images([motion.tolist()])
     assert (found != still).mean() < 0.03
-    assert doubt("left", CameraSurvey(motion=motion.tolist())) is None
+    assert doubt("left", motion.tolist()) is None
 
 
 def test_arm_that_never_rests_is_reported() -> None:
     motion = 40 + 10 * np.sin(np.arange(300) / 9)
-    line = doubt("left", CameraSurvey(motion=motion.tolist()))
+    line = doubt("left", motion.tolist())
     assert line is not None
     assert line.startswith("images of camera left differ by 33 grey levels even where the arm seems to stand still")
-    assert doubt("left", CameraSurvey()) is None
+    assert doubt("left", []) is None
     assert rest_level(np.array([2.0])) == 2.0

@@ -103,7 +103,6 @@ def test_dwells_are_the_intervals_without_motion() -> None:
     found = dwells.find_dwells(times, still, 0.375)
     assert [(each.first, each.middle, each.last) for each in found] == [(0, 1, 3), (5, 6, 8)]
     assert dwells.find_dwells(times, still, 0.38) == ()
-    assert dwells.longest_stillness(times, still) == 0.375
     slow = np.linspace(0, 0.1, 10)[:, None]  # 0.09 rad/s
     assert not dwells.still_by_positions(times, slow).any()
 

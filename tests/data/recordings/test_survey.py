@@ -11,7 +11,7 @@ from PIL import Image
 
 from ropes.data import writer
 from ropes.data.recordings import dataset_writer, survey
-from ropes.data.recordings.image_motion import still_by_images
+from ropes.data.recordings.dwells import still_by_images
 from ropes.data.recordings.source import FrameId
 from ropes.data.recordings.survey import CameraSurvey, block_means
 from ropes.data.recordings.videos import VideoRecording
@@ -76,7 +76,7 @@ def test_static_arm_has_one_dwell_and_flicker_is_not_motion() -> None:
     flicker = 10 * np.sin(np.arange(60))
     images = [np.clip(still + level + noise.normal(0, 5, still.shape), 0, 255).astype(np.uint8) for level in flicker]
     state = surveyed(images)
-    assert still_by_images([state]).all()
+    assert still_by_images([state.motion]).all()
     assert state.moving_box() is None
 
 
@@ -84,11 +84,11 @@ def test_single_changed_image_is_not_motion_and_every_camera_counts() -> None:
     ground, moved = np.full((64, 64), 90, np.uint8), np.full((64, 64), 90, np.uint8)
     moved[20:40, 20:40] = 200
     steady, jump = [ground] * 12, [ground] * 6 + [moved] * 6
-    assert still_by_images([surveyed(jump)]).all()  # from one image to the next alone
+    assert still_by_images([surveyed(jump).motion]).all()  # from one image to the next alone
     moving = [np.roll(moved, 3 * max(0, min(k - 4, 4)), axis=1) for k in range(12)]
     expected = [k < 4 or k > 7 for k in range(11)]
-    assert still_by_images([surveyed(moving)]).tolist() == expected
-    assert still_by_images([surveyed(steady), surveyed(moving)]).tolist() == expected
+    assert still_by_images([surveyed(moving).motion]).tolist() == expected
+    assert still_by_images([surveyed(steady).motion, surveyed(moving).motion]).tolist() == expected
 
 
 def test_motion_box_covers_all_motion_with_a_margin() -> None:
@@ -139,7 +139,7 @@ def test_camera_is_cropped_to_motion_and_the_preview_shows_it(filmed: Path, impo
         assert shown.size == (3 * 168 + 2 * 4, 264)
         pixels = np.asarray(shown)
     assert (pixels[top, left + 5 : left + width - 5] == (255, 64, 32)).all()
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
 
 
 @pytest.fixture

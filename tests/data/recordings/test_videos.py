@@ -12,7 +12,7 @@ from av.video.stream import VideoStream
 from PIL import Image
 
 from ropes.data.recordings.source import Options
-from ropes.data.recordings.video import Video
+from ropes.data.recordings.videos import Video
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings.conftest import ImportOne, damaged, require_fit_accepts
@@ -99,7 +99,7 @@ def test_video_with_a_position_log_is_imported(codec: str, film: Callable[..., P
     assert str(imported).startswith(
         "videos: 9 poses in 3 anchors; cameras front 64x48; time stamps within 0.02 s; 8 mov"
     )
-    assert "valid" in str(validate(dataset.path, progress=False))
+    assert "valid" in validate(dataset.path, progress=False)
     require_fit_accepts(dataset, small=True)
     assert np.allclose(dataset.states("train")[:, 0], angles(3))
     assert np.abs(seen(dataset.read_images(np.arange(9))[:, 0]) - angles(3)).max() <= 1 / 24

@@ -23,7 +23,7 @@ _PANDA_JOINTS = tuple(f"panda_joint{k}" for k in range(1, 7))
 #: Ranges within which the Panda touches neither itself nor the table.
 _PANDA_RANGES = ((-1.2, 1.2), (-0.8, 0.4), (-1.2, 1.2), (-2.2, -0.9), (-1.2, 1.2), (0.8, 2.5))
 #: The nearest cameras that show the whole arm in each pose of these ranges, see `framing.nearest_view`.
-_PANDA_CAMERAS = (
+_PANDA_CAMERAS: tuple[Camera, ...] = (
     Camera(name="cam45", target=(0.01, 0.009, 0.506), distance=1.695, yaw=45.0, pitch=-30.0, roll=0.0, fov=60.0),
     Camera(name="cam135", target=(0.01, -0.009, 0.506), distance=1.695, yaw=135.0, pitch=-30.0, roll=0.0, fov=60.0),
 )
@@ -77,32 +77,15 @@ def arm_to_record(options: ArmOptions) -> tuple[Setting, Limits]:
     model = arm_model(urdf, joints, ranges)
     require_ranges(limits, drawable_ranges([model]))
     limits = replace(limits, joints={joint: limits.joints[joint] for joint in joints})
+    setting = Setting(name=urdf.name, robot=_at_rest(options, urdf), cameras=(), splits={"train": model})
     if not options.simulated:
-        robot = _at_rest(options, urdf)
-        return Setting(name=urdf.name, robot=robot, cameras=(), splits={"train": model}), limits
-    if options.urdf is None and ranges == _PANDA_RANGES and not options.cameras:
-        setting = Setting(
-            name=urdf.name,
-            robot=_at_rest(options, urdf),
-            cameras=_PANDA_CAMERAS,
-            splits={"train": model},
-            image_size=options.image_size,
-            scene=options.scene,
-            camera_level=options.camera_level,
-            colour=options.colour,
-        )
         return setting, limits
-    setting = arm_setting(
-        options.urdf or _PANDA,
-        joints,
-        ranges,
-        cameras=options.cameras or None,
-        image_size=options.image_size,
-        scene=options.scene,
-        camera_level=options.camera_level,
-        colour=options.colour,
-    )
-    return replace(setting, robot=_at_rest(options, urdf), splits={"train": model}), limits
+    if options.urdf is None and ranges == _PANDA_RANGES and not options.cameras:
+        cameras = _PANDA_CAMERAS
+    else:
+        cameras = arm_setting(options.urdf or _PANDA, joints, ranges, cameras=options.cameras or None).cameras
+    drawn = replace(setting, cameras=cameras, image_size=options.image_size, scene=options.scene)
+    return replace(drawn, camera_level=options.camera_level, colour=options.colour), limits
 
 
 def _at_rest(options: ArmOptions, urdf: Urdf) -> Robot:
@@ -147,15 +130,12 @@ def _given_limits(options: ArmOptions, urdf: Urdf, joints: Sequence[str]) -> Lim
 
 def _reach(urdf: Urdf) -> Workspace:
     """A box around all that the arm can reach; the table is at the height of the base."""
-    reach = 0.3 + sum(
-        float(np.linalg.norm(joint.origin[:3, 3])) + _stroke(joint.low, joint.high, joint.kind) for joint in urdf.joints
-    )
+    reach = 0.0
+    for joint in urdf.joints:
+        stroke = max(abs(joint.low), abs(joint.high)) if joint.kind == "prismatic" else 0.0
+        reach += float(np.linalg.norm(joint.origin[:3, 3])) + stroke
+    reach += 0.3
     return Workspace((-reach, -reach, -_BELOW), (reach, reach, reach), 0.0)
-
-
-def _stroke(low: float, high: float, kind: str) -> float:
-    """Longest displacement of a prismatic joint, metres."""
-    return max(abs(low), abs(high)) if kind == "prismatic" else 0.0
 
 
 def by_name(texts: Sequence[str], option: str, form: str) -> Mapping[str, str]:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from ropes.causal.scm import Regime
 from ropes.common import files
-from ropes.data import build as building
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -102,9 +101,6 @@ class RecordingFolder:
         """The cameras of a recording that has begun, as `meta/ropes.json` has them."""
         return self._content.get("cameras")
 
-    def _shard(self, number: int, cameras: int) -> Shard:
-        return self._shards(number + 1, cameras)[number]
-
     def _shards(self, anchors: int, cameras: int) -> tuple[Shard, ...]:
         """One file for each anchor."""
         plan = SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(self._regimes))))
@@ -162,12 +158,12 @@ class RecordingFolder:
         if None not in self.slots:
             self.slots.append(None)
         cameras, number = sum(name.startswith(schema.IMAGES) for name in features), self.slots.index(None)
-        writer.write_shard(self.root, self._shard(number, cameras), features, images, states)
+        writer.write_shard(self.root, self._shards(number + 1, cameras)[number], features, images, states)
         self.slots[number] = entry
         # A place that is still empty keeps an entry of no anchor.
         files.write_json(self.root / LOG, {"anchors": [asdict(each or _NOBODY) for each in self.slots]})
 
-    def finish(self, features: Mapping[str, Any], urdf: Path, robot_type: str, *, progress: bool) -> Dataset:
+    def finish(self, features: Mapping[str, Any], urdf: Path, *, progress: bool) -> Dataset:
         """Write the metadata of the whole data set."""
         for partial in self.root.rglob(".*.part"):  # left by a killed process
             partial.unlink()
@@ -179,15 +175,10 @@ class RecordingFolder:
             features=features,
             regimes=self._regimes,
             provenance=self._content,
-            robot_type=robot_type,
+            robot_type=urdf.stem,
             progress=progress,
         )
         return open_dataset(self.root)
-
-
-def versions() -> dict[str, Any]:
-    """Versions for the request; they may change while a recording goes on."""
-    return building.versions()
 
 
 def _entry(content: Mapping[str, Any]) -> Entry:

@@ -17,6 +17,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,16 +106,13 @@ def parse_workspace(text: str) -> Workspace:
     Raises:
         UserError: not two corners.
     """
-    corners: list[tuple[float, float, float]] = []
-    for corner in text.split(":"):
-        try:
-            x, y, z = (float(part) for part in corner.split("/"))
-        except ValueError:
-            break
-        corners.append((x, y, z))
-    if len(corners) != 2 or text.count(":") != 1 or not all(math.isfinite(v) for corner in corners for v in corner):
+    corners: list[list[float]] = []
+    with suppress(ValueError):
+        corners = [[float(part) for part in corner.split("/")] for corner in text.split(":")]
+    if [len(corner) for corner in corners] != [3, 3] or not np.isfinite(corners).all():
         raise UserError(f"--workspace: {text!r} is not X/Y/Z:X/Y/Z, lowest and highest corner in metres")
-    return Workspace(corners[0], corners[1], corners[0][2])
+    (x, y, z), (right, back, top) = corners
+    return Workspace((x, y, z), (right, back, top), z)
 
 
 def checked(limits: Limits, urdf: Urdf, source: str) -> Limits:

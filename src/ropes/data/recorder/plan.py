@@ -58,15 +58,16 @@ class Plan:
         for left in blocks_of(anchors):
             while left:
                 here = start
-                anchor = left[0] if here is None else min(left, key=lambda k: self._nearest(here, k))
+                anchor = (
+                    left[0]
+                    if here is None
+                    else min(left, key=lambda k: travel_time(here, self.poses[k], self.speed).min())
+                )
                 left.remove(anchor)
                 order = shortest_order(self.poses[anchor], start, self.speed)
                 route.append([Stop(anchor, regime, self.poses[anchor, regime]) for regime in order])
                 start = route[-1][-1].pose
         return route
-
-    def _nearest(self, here: Floats, anchor: int) -> float:
-        return float(travel_time(here, self.poses[anchor], self.speed).min())
 
     def travel(self, path: Floats) -> float:
         """Seconds of the moves along a path (poses, joints)."""

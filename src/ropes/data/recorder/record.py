@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,16 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.recorder.camera_identity import require_same_cameras
-from ropes.data.recorder.cameras.registry import open_camera
-from ropes.data.recorder.folder import RecordingFolder, versions
+from ropes.data.recorder.cameras import open_camera
+from ropes.data.recorder.checks import require_same_cameras
+from ropes.data.recorder.folder import RecordingFolder
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.plan import Plan, Stop, draw_plan
+from ropes.data.recorder.plan import Plan, Stop, draw_anchor, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
-from ropes.data.recorder.route import Redraw, free_route, require_free_start
+from ropes.data.recorder.route import describe, free_route, require_free_start
 from ropes.data.recorder.session import Devices, Session, record
 from ropes.data.recorder.stillness import Settling, asked, read_positions, take
-from ropes.data.recorder.summary import describe
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
@@ -104,7 +104,7 @@ def record_data(
         UserError: the plan is not free, the robot or a camera does not answer, or `out` holds something else.
     """
     kind_named(options.kind)
-    request = {**versions(), "limits": options.limits.to_dict()}
+    request = {**building.versions(), "limits": options.limits.to_dict()}
     folder = RecordingFolder(out, options.identity(), request, options.model.regimes)
     done = {entry.anchor for entry in folder.entries}
     if (held := len(folder.slots)) > options.anchors:
@@ -121,7 +121,7 @@ def record_data(
         robot, workspace = options.setting.robot, options.limits.workspace
         middle = _middle(options.model, low, high)
         checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
-        redraw = Redraw(options.model, options.seed) if options.redraw else None
+        redraw = partial(draw_anchor, options.model, options.seed) if options.redraw else None
         route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
         for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
@@ -149,7 +149,7 @@ def record_data(
         if doubts and options.confirm is not None:
             options.confirm()
         features = record(session, folder, route.stops, say=say, progress=progress)
-    return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
+    return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
 
 
 def _middle(model: CausalModel, low: Floats, high: Floats) -> Floats:
@@ -158,16 +158,12 @@ def _middle(model: CausalModel, low: Floats, high: Floats) -> Floats:
     return np.clip([(each.low + each.high) / 2 for each in means], low, high)
 
 
-def _robot_name(options: RecordOptions) -> str:
-    return locate(options.setting.robot.urdf).stem
-
-
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:
     """Write the metadata of a recording whose anchors are all there."""
     shapes = {camera["name"]: camera["shape"] for camera in folder.cameras or []}
     joints = options.model.joints if options.state else None
     features = schema.features(tuple(shapes), shapes, joints)
-    return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
+    return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
 
 
 def _unknown_start(plan: Plan, first: Stop) -> str:

@@ -12,7 +12,7 @@ from ropes.common.plugins import load_plugins
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.stillness import asked
-from ropes.errors import UserError, suggestion
+from ropes.errors import UserError, require_name, suggestion
 from ropes.simulation.settings import Setting
 
 #: The kind that moves nothing real, and may have defaults.
@@ -75,9 +75,7 @@ def kind_named(name: str) -> Kind:
     added, broken = load_plugins(GROUP, _fault)
     if name in broken:
         raise UserError(f"robot {name} cannot be loaded ({broken[name]}); update or uninstall its package")
-    if name not in added:
-        names = (*KINDS, *added)
-        raise UserError(f"unknown robot {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
+    require_name(name, (*KINDS, *added), "robot")
     return added[name]
 
 

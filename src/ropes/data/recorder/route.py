@@ -1,15 +1,14 @@
-"""Simulates a plan: finds the order in which to record, and checks every position on the way."""
+"""Simulates a plan: finds the order in which to record, checks every position on the way, and estimates the time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.causal.scm import CausalModel
 from ropes.common.progress import progress as show_progress
-from ropes.data.recorder.plan import Plan, Stop, blocks_of, draw_anchor
+from ropes.data.recorder.plan import Plan, Stop, blocks_of
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -19,14 +18,10 @@ Floats = NDArray[np.float64]
 DRAWS = 50
 #: Poses (n, joints) → the first one that is not free.
 Checker = Callable[[Floats], Collision | None]
-
-
-@dataclass(frozen=True)
-class Redraw:
-    """How to draw anchors again that are not free: the distributions, and the seed of the plan."""
-
-    model: CausalModel
-    seed: int
+#: Number of an anchor and of the attempt → its poses (regimes, joints).
+Redraw = Callable[[int, int], Floats]
+#: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
+_STANDING = 0.6
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ def free_route(
         plan: the plan.
         anchors: numbers of the anchors to record.
         check: finds the first position that is not free.
-        redraw: how to draw an anchor again where a pose of it, or the way to one, is not free; None refuses the plan.
+        redraw: draws an anchor again where a pose of it, or the way to one, is not free; None refuses the plan.
         show: show progress.
 
     Raises:
@@ -79,12 +74,16 @@ def free_route(
                     break
                 anchor, what = checked.stop.anchor, checked.found.what
                 if redraw is None:
-                    raise UserError(_refusal(checked))
+                    at = "in" if checked.arrived else "on the way to"
+                    raise UserError(
+                        f"the plan is not free: {what} {at} pose {checked.stop.regime} of anchor {anchor}; give "
+                        "narrower --ranges, or --redraw to draw such anchors again"
+                    )
                 attempts[anchor] += 1
                 if attempts[anchor] == DRAWS:
                     raise UserError(f"anchor {anchor}: {what} in {DRAWS} draws; give narrower --ranges")
                 poses = plan.poses.copy()
-                poses[anchor] = draw_anchor(redraw.model, redraw.seed, anchor, attempts[anchor])
+                poses[anchor] = redraw(anchor, attempts[anchor])
                 plan = replace(plan, poses=poses, redrawn=len(attempts))
             route, here, positions = [*route, *part], part[-1][-1].pose, positions + checked
             update(len(route))
@@ -117,9 +116,51 @@ def _check(route: Sequence[Sequence[Stop]], check: Checker, start: Floats | None
     return total
 
 
-def _refusal(fault: _Fault) -> str:
-    at = "in" if fault.arrived else "on the way to"
-    return (
-        f"the plan is not free: {fault.found.what} {at} pose {fault.stop.regime} of anchor {fault.stop.anchor}; give "
-        "narrower --ranges, or --redraw to draw such anchors again"
+def describe(
+    found: Route, settle: float, ignored: Iterable[frozenset[str]], done: int, unchecked: Sequence[str] = ()
+) -> Iterator[str]:
+    """The plan in lines.
+
+    Args:
+        found: what is left to record.
+        settle: seconds for which frames are dropped in each pose.
+        ignored: pairs of links that may touch.
+        done: number of anchors that are recorded.
+        unchecked: links without a collision shape.
+    """
+    plan, route = found.plan, found.stops
+    anchors, regimes = plan.poses.shape[:2]
+    before = f"{done} are recorded, {len(route)} are left; " if done else ""
+    redrawn = f"; {plan.redrawn} drawn again" if plan.redrawn else ""
+    yield f"plan: {before}{anchors} anchors of {regimes} poses, joints {', '.join(plan.joints)}{redrawn}"
+    if not route:
+        return
+    for k, joint in enumerate(plan.joints):
+        angles = plan.poses[..., k]
+        yield f"  {joint}: {angles.min():.2f} to {angles.max():.2f} rad, at most {plan.speed[k]:g} rad/s"
+    moving, returning = travel_seconds(plan, route)
+    saved = 1 - moving / returning if returning > 0 else 0.0
+    standing = sum(map(len, route)) * (settle + _STANDING)
+    yield f"robot time: about {duration(moving + standing)}, {duration(moving)} of it moves"
+    yield (
+        f"order of poses: saves {saved:.0%} of the moves, which take {duration(returning)} if the arm "
+        "goes back to the observational pose after each intervention"
     )
+    yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
+    if unchecked:
+        yield f"not checked, as the URDF gives them no collision shape: {', '.join(unchecked)}"
+    if pairs := sorted(" and ".join(sorted(pair)) for pair in ignored):
+        yield f"not checked, as they touch in the middle of the ranges: {'; '.join(pairs)}"
+
+
+def travel_seconds(plan: Plan, route: Sequence[Sequence[Stop]]) -> tuple[float, float]:
+    """Seconds of the moves of a route, and of the same anchors with returns to the observational pose."""
+    path = np.array([stop.pose for stops in route for stop in stops])
+    return plan.travel(path), plan.travel(plan.returning(stops[0].anchor for stops in route))
+
+
+def duration(seconds: float) -> str:
+    """A duration in hours or minutes or seconds."""
+    if seconds >= 2 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

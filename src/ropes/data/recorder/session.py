@@ -19,9 +19,8 @@ from ropes.data.recorder.checks import AnchorChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.plan import Plan, Stop
-from ropes.data.recorder.route import Checker
+from ropes.data.recorder.route import Checker, duration
 from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise
-from ropes.data.recorder.summary import duration
 from ropes.data.recorder.travel import samples
 from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
@@ -72,10 +71,6 @@ class Session:
     settling: Settling
     state: bool
     check: Checker
-
-    def features(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
-        """The features of the data set, see `schema.features`."""
-        return schema.features(tuple(self.devices.cameras), shapes, self.plan.joints if self.state else None)
 
 
 def record(
@@ -135,7 +130,7 @@ def _record(
     devices, plan = session.devices, session.plan
     noise = {name: measure_noise(name, camera) for name, camera in devices.cameras.items()}
     shapes = {name: devices.views[name].apply(image).shape for name, image in devices.first.items()}
-    features = session.features(shapes)
+    features = schema.features(tuple(devices.cameras), shapes, plan.joints if session.state else None)
     folder.begin([_described(devices, name, shape) for name, shape in shapes.items()])
     raw = {name: image.shape for name, image in devices.first.items()}
     poser = Poser(devices.robot, devices.cameras, noise, raw, plan.speed, session.ranges, session.settling)

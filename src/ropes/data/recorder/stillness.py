@@ -17,7 +17,7 @@ from PIL import Image as Pictures
 
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.travel import travel_time
-from ropes.data.recordings.image_motion import CHANGE
+from ropes.data.recordings.dwells import CHANGE
 from ropes.data.recordings.survey import block_means, motion
 from ropes.errors import UserError
 
@@ -175,21 +175,18 @@ class Poser:
             UserError: the robot or a camera does not answer, or the arm does not arrive.
         """
         clock, began = self._robot.clock, self._robot.clock.now()
-        self._arrive(goal, began)
+        self.move(goal)
         frames, still = self._still_frames()
         positions = read_positions(self._robot)
         return Taken(frames=frames, positions=positions, still=still, seconds=clock.now() - began)
 
     def move(self, goal: Floats) -> None:
-        """Move to a pose (joints,) in radians on the way to another one, and take no frame.
+        """Move to a pose (joints,) in radians, wait until the arm is there, and take no frame.
 
         Raises:
             UserError: the robot does not answer, or the arm does not arrive.
         """
-        self._arrive(goal, self._robot.clock.now())
-
-    def _arrive(self, goal: Floats, began: float) -> None:
-        robot, clock = self._robot, self._robot.clock
+        robot, clock, began = self._robot, self._robot.clock, self._robot.clock.now()
         before = read_positions(robot)
         here = self._here if before is None else before
         if here is None:  # the farthest place within the ranges

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ropes.data.recordings import ros_images
+from ropes.data.recordings import ros
 from ropes.data.recordings.calibration import Calibration, read_calibration
-from ropes.data.recordings.checksums import digest
-from ropes.data.recordings.source import Episode, Floats, FrameId, Image, Joints, Options, Policies, are_samples
-from ropes.data.recordings.topics import calibration_topic, camera_name, stamp_of
-from ropes.data.recordings.video import import_extra
+from ropes.data.recordings.ros import calibration_topic, camera_name, stamp_of
+from ropes.data.recordings.source import Episode, Floats, FrameId, Image, Joints, Options, Policies, are_samples, digest
+from ropes.data.recordings.videos import import_extra
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class BagRecording:
 
     @cached_property
     def calibrations(self) -> dict[str, Calibration]:
-        """Camera → what the sensor_msgs/CameraInfo beside its images says; see `Calibrated`."""
+        """Camera → what the sensor_msgs/CameraInfo beside its images says; see `Recording`."""
         found = {}
         for name, stream in self._streams.items():
             topic, rectified = calibration_topic(stream.topic)
@@ -142,7 +141,7 @@ class BagRecording:
                     if position > number:
                         break
                 where = f"{self.path.name}, topic {stream.topic}, {stamp / 1e9:.3f} s"
-                yield ros_images.decode(reader.deserialize(raw, kind), where)
+                yield ros.decode(reader.deserialize(raw, kind), where)
 
     @property
     def _format(self) -> str:

@@ -1,8 +1,7 @@
 """Calibrations of cameras: read from a recording, and adapted to the images that are stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,15 +42,6 @@ class Calibration:
             "model": self.model,
             "distortion": list(self.distortion),
         }
-
-
-@runtime_checkable
-class Calibrated(Protocol):
-    """A recording with calibrations; `calibrations` is camera → its own, without cameras that have none."""
-
-    @property
-    def calibrations(self) -> Mapping[str, Calibration]:
-        """See the class."""
 
 
 def read_calibration(messages: Iterable[object], *, rectified: bool) -> Calibration | None:

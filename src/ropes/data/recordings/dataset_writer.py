@@ -17,10 +17,10 @@ from ropes.common.hardware import usable_cores
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
-from ropes.data.recordings.calibration import Calibrated, intrinsics
+from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.look import Looks
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams
-from ropes.data.recordings.source import Image, Recording
+from ropes.data.recordings.source import FrameId, Image, Recording
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -41,17 +41,15 @@ def request_of(path: Path, streams: Streams, options: ImportOptions, views: Mapp
         options: of the import.
         views: camera → view as the options give it.
     """
-    asked = {camera: view.to_dict() | {"crop": _asked(camera, view, options)} for camera, view in views.items()}
+    asked = {
+        camera: view.to_dict() | ({"crop": "motion"} if options.crops_to_motion(camera) else {})
+        for camera, view in views.items()
+    }
     return {
         **building.versions(),
         "source": {"name": path.name, **streams.recording.record},
         "import": {**_described(options, streams), "views": asked},
     }
-
-
-def _asked(camera: str, view: View, options: ImportOptions) -> object:
-    """The crop that the options ask for."""
-    return "motion" if options.crops_to_motion(camera) else view.to_dict()["crop"]
 
 
 def write(
@@ -79,27 +77,20 @@ def write(
     """
     recording, poses = streams.recording, made.poses
     order = np.array([row for rows in made.grouped.episodes for row in rows], dtype=np.int64)
-    sizes, shapes = dict[str, tuple[int, int]](), dict[str, tuple[int, ...]]()
-    for camera in recording.cameras:
-        image = _first(recording, made, camera, views[camera], order)
-        sizes[camera], shapes[camera] = (image.shape[0], image.shape[1]), views[camera].apply(image).shape
-    kinds = {len(shape) for shape in shapes.values()}
-    if len(kinds) > 1:
+    cameras = [_Camera(recording, made, k, views[name], int(order[0])) for k, name in enumerate(recording.cameras)]
+    shapes = {camera.name: camera.shape for camera in cameras}
+    if len({len(shape) for shape in shapes.values()}) > 1:
         raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
     request = {
         **request,
         "dropped": dict(made.dropped),
         "clips": [list(clip) for clip in made.clips],
-        "cameras": [
-            {
-                "name": camera,
-                "view": views[camera].to_dict(),
-                **_calibrated(recording, camera, views[camera], sizes[camera], shapes[camera]),
-            }
-            for camera in recording.cameras
-        ],
+        "cameras": [camera.record() for camera in cameras],
     }
     numbers = {regime.name: k for k, regime in enumerate(made.regimes)}
+    tasks = [tuple(numbers[poses.policies[row]] for row in rows) for rows in made.grouped.episodes]
+    # One plan for each run of episodes with the same tasks.
+    plans = [SplitPlan(name="train", episodes=len(list(run)), tasks=each) for each, run in itertools.groupby(tasks)]
 
     def states() -> Mapping[str, Floats]:
         stored = np.empty((len(order), 0)) if poses.positions is None else poses.positions[order]
@@ -108,18 +99,14 @@ def write(
     def images(frames: Floats) -> Iterator[list[bytes]]:
         rows = frames[:, -1].astype(np.int64)
         looks.write(out, views)
-        decoded = [
-            _checked(recording, camera, k, made, rows, views[camera], sizes[camera], shapes[camera])
-            for k, camera in enumerate(recording.cameras)
-        ]
-        yield from _encoded(zip(*decoded, strict=True))
+        yield from _encoded(zip(*(camera.stored(rows) for camera in cameras), strict=True))
 
     robot = recording.record.get("robot")
     dataset = building.build(
         out,
         request,
         features=schema.features(recording.cameras, shapes, streams.joints or None),
-        plans=_split_plans([tuple(numbers[poses.policies[row]] for row in rows) for rows in made.grouped.episodes]),
+        plans=plans,
         states=states,
         render=images,
         regimes=made.regimes,
@@ -135,21 +122,43 @@ def write(
     return dataset
 
 
-def _calibrated(
-    recording: Recording, camera: str, view: View, size: tuple[int, int], shape: tuple[int, ...]
-) -> dict[str, object]:
-    """Intrinsics, width and height of the stored images of a camera whose calibration is known; empty otherwise."""
-    calibration = recording.calibrations.get(camera) if isinstance(recording, Calibrated) else None
-    matrix = None if calibration is None else intrinsics(calibration, view, size)
-    if matrix is None:
-        return {}
-    return {"intrinsics": matrix.tolist(), "width": shape[1], "height": shape[0]}
+class _Camera:
+    """A camera of an import, whose first image has been decoded: size of its images, and shape of those to store."""
 
+    def __init__(self, recording: Recording, made: Plan, k: int, view: View, first: int) -> None:
+        self._recording, self._poses, self._k, self._view = recording, made.poses, k, view
+        self.name = recording.cameras[k]
+        with closing(recording.images(self.name, self._frames(np.array([first])))) as stream:
+            image = next(stream)
+        view.require_inside(self.name, image)
+        self._size, self.shape = (image.shape[0], image.shape[1]), view.apply(image).shape
 
-def _split_plans(tasks: Sequence[tuple[int, ...]]) -> list[SplitPlan]:
-    """Plans of the training split; one for each run of episodes with the same tasks."""
-    runs = [(each, len(list(run))) for each, run in itertools.groupby(tasks)]
-    return [SplitPlan(name="train", episodes=count, tasks=each) for each, count in runs]
+    def _frames(self, rows: NDArray[np.int64]) -> list[FrameId]:
+        """Episode and frame of some poses."""
+        frames = self._poses.frames[rows, self._k].tolist()
+        return list(zip(self._poses.episode[rows].tolist(), frames, strict=True))
+
+    def record(self) -> dict[str, object]:
+        """Name and view; intrinsics, width and height of the stored images where the calibration is known."""
+        content: dict[str, object] = {"name": self.name, "view": self._view.to_dict()}
+        calibration = getattr(self._recording, "calibrations", {}).get(self.name)
+        matrix = None if calibration is None else intrinsics(calibration, self._view, self._size)
+        if matrix is None:
+            return content
+        return {**content, "intrinsics": matrix.tolist(), "width": self.shape[1], "height": self.shape[0]}
+
+    def stored(self, rows: NDArray[np.int64]) -> Generator[Image, None, None]:
+        """The images of some poses as they are stored; all must have the size of the first one."""
+        frames, shape = self._frames(rows), self.shape
+        for (episode, number), image in zip(frames, self._recording.images(self.name, frames), strict=True):
+            stored = self._view.apply(image)
+            if image.shape[:2] != self._size or stored.shape != shape:
+                raise UserError(
+                    f"{self._recording.episodes[episode].name}: frame {number} of camera {self.name} is stored as "
+                    f"{stored.shape} from {_pixels(image.shape)}, and others as {shape} from {_pixels(self._size)}; "
+                    "record one size"
+                )
+            yield stored
 
 
 def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
@@ -166,42 +175,6 @@ def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
         "joint_columns": list(options.streams.joint_columns),
         "offset": options.streams.offset,
     }
-
-
-def _first(recording: Recording, made: Plan, camera: str, view: View, order: NDArray[np.int64]) -> Image:
-    """The first image of a camera, of which its crop keeps something."""
-    first, k = int(order[0]), recording.cameras.index(camera)
-    frame = int(made.poses.episode[first]), int(made.poses.frames[first, k])
-    with closing(recording.images(camera, [frame])) as stream:
-        image = next(stream)
-    view.require_inside(camera, image)
-    return image
-
-
-def _checked(
-    recording: Recording,
-    camera: str,
-    k: int,
-    made: Plan,
-    rows: NDArray[np.int64],
-    view: View,
-    size: tuple[int, int],
-    shape: tuple[int, ...],
-) -> Generator[Image, None, None]:
-    """The images of a camera as they are stored.
-
-    Raises:
-        UserError: an image is damaged or has another size than the first one.
-    """
-    frames = list(zip(made.poses.episode[rows].tolist(), made.poses.frames[rows, k].tolist(), strict=True))
-    for (episode, number), image in zip(frames, recording.images(camera, frames), strict=True):
-        stored = view.apply(image)
-        if image.shape[:2] != size or stored.shape != shape:
-            raise UserError(
-                f"{recording.episodes[episode].name}: frame {number} of camera {camera} is stored as {stored.shape} "
-                f"from {_pixels(image.shape)}, and others as {shape} from {_pixels(size)}; record one size"
-            )
-        yield stored
 
 
 def _pixels(shape: Sequence[int]) -> str:

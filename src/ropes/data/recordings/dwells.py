@@ -1,7 +1,7 @@
 """When the arm stands still: from joint positions, or from how much successive images differ."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ropes.data.recordings import policies
 from ropes.data.recordings.source import Floats, Policies
-from ropes.errors import UserError
 
 #: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
 STILL_SPEED, STILL_STEP = 0.02, 0.002
@@ -18,6 +17,15 @@ STILL_SPEED, STILL_STEP = 0.02, 0.002
 _GAP = 5
 #: Rounding of time stamps, seconds.
 _ROUNDING = 1e-5
+#: Images at rest differ by at most twice the change of a still arm plus this many grey levels.  Video codecs repeat
+#: still images without any change, so the sum cannot be left out.
+CHANGE = 1.5
+#: Rest and motion are two modes where their mean changes differ by this factor.
+_MODES = 4.0
+#: Share of the images at rest, at least, without two modes.
+_STILL_SHARE = 0.25
+#: Grey levels: images at rest that differ by more are rare.
+_MUCH = 10.0
 
 
 @dataclass(frozen=True)
@@ -124,19 +132,50 @@ def _middle(times: Floats, first: int, last: int) -> int:
     return first + int(np.argmin(np.abs(times[first : last + 1] - (times[first] + times[last]) / 2)))
 
 
-def longest_stillness(times: Floats, still: NDArray[np.bool_]) -> float:
-    """Duration of the longest dwell in seconds; 0 without one."""
-    return max((float(times[each.last] - times[each.first]) for each in find_dwells(times, still, 0.0)), default=0.0)
+def still_by_images(cameras: Iterable[Sequence[float]]) -> NDArray[np.bool_]:
+    """Whether no camera sees a motion from each image to the next, (n − 1,).
 
+    Single larger changes, as at the key frames of a video, do not count.
 
-def require_dwells(found: int, longest: float, shortest: float) -> None:
-    """Check that there are dwells.
-
-    Raises:
-        UserError: there are none; the message says how long the arm stands still at most.
+    Args:
+        cameras: of each camera the change from each image to the next, grey levels.
     """
-    if not found:
-        raise UserError(
-            f"the arm never stands still for {shortest:g} s (at most {longest:.2f} s); give a shorter --dwell, or take "
-            "--frames stretch (one frame of each stretch of a policy) or --frames every"
-        )
+    still: NDArray[np.bool_] | None = None
+    for changes in cameras:
+        motion = np.array(changes)
+        if len(motion) > 2:
+            padded = np.concatenate([motion[:1], motion, motion[-1:]])
+            motion = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
+        below = motion <= 2 * rest_level(motion) + CHANGE if len(motion) else np.empty(0, bool)
+        still = below if still is None else still & below
+    assert still is not None
+    return still
+
+
+def rest_level(motion: Floats) -> float:
+    """Change from image to image while the arm stands still, grey levels.
+
+    The lower quartile, which is right if the arm rests for a quarter of the time; or the median of the lower mode where
+    changes have two modes, rest and motion, and it is less.
+    """
+    quartile = float(np.quantile(motion, _STILL_SHARE))
+    logarithm = np.sort(np.log(motion + CHANGE))
+    count = np.arange(1, len(logarithm))
+    sums = np.cumsum(logarithm)
+    below, above = sums[:-1] / count, (sums[-1] - sums[:-1]) / (len(logarithm) - count)
+    if len(count):
+        split = int(np.argmax(count * (len(logarithm) - count) * (above - below) ** 2))  # Otsu, 1979
+        if above[split] - below[split] > np.log(_MODES):
+            return min(quartile, float(np.exp(np.median(logarithm[: split + 1]))) - CHANGE)
+    return quartile
+
+
+def doubt(name: str, motion: Sequence[float]) -> str | None:
+    """What a user should check if images differ much even at rest; None otherwise."""
+    level = rest_level(np.array(motion)) if len(motion) else 0.0
+    if level <= _MUCH:
+        return None
+    return (
+        f"images of camera {name} differ by {level:.0f} grey levels even where the arm seems to stand still: check the "
+        "poses, or record joint positions"
+    )

@@ -7,10 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from PIL import Image as Pictures
 
 from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
+from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, read_picture
 from ropes.data.recordings.tables import Table
 from ropes.errors import UserError
 
@@ -105,13 +104,7 @@ class FramesRecording:
         begins = np.cumsum([0, *(len(next(iter(episode.frames.values()))) for episode in self.episodes)])
         for episode, number in frames:
             path = self._paths[camera][int(begins[episode]) + number]
-            try:
-                with Pictures.open(path) as picture:
-                    if picture.mode not in ("L", "RGB"):
-                        raise UserError(f"{path}: {picture.mode} image; images must be 8-bit grey or RGB")
-                    yield np.asarray(picture)
-            except (OSError, SyntaxError, ValueError) as error:
-                raise UserError(f"{path} is no image that can be read ({error})") from error
+            yield read_picture(path, str(path), f"{path} is no image that can be read")
 
     @cached_property
     def _paths(self) -> dict[str, list[Path]]:
@@ -136,11 +129,7 @@ class FramesRecording:
         return content
 
     def _require_one_policy(self, names: Sequence[str]) -> None:
-        """Check that no image has two policies.
-
-        Raises:
-            UserError: one has.
-        """
+        """Check that no image has two policies."""
         for paths in self._paths.values():
             policies: dict[Path, str] = {}
             for row, (path, name) in enumerate(zip(paths, names, strict=True)):

@@ -4,7 +4,7 @@ An interrupted import leaves complete shards only; the same call resumes it.  Ba
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.recordings.dataset_writer import request_of, write
-from ropes.data.recordings.image_motion import doubt, still_by_images
+from ropes.data.recordings.dwells import doubt, still_by_images
 from ropes.data.recordings.look import NOTHING, Looks, look
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_positions, plan, read_streams, views_of
 from ropes.data.recordings.registry import open_recording
@@ -37,7 +37,8 @@ class Imported:
         grouped = self.plan.grouped
         frames = sum(map(len, grouped.episodes))
         kind = "anchors" if grouped.anchors else "stretches of a policy, no anchors: fit with --method ldr"
-        shapes = (f"{name} {shape[1]}x{shape[0]}" for name, shape in zip(*self._cameras, strict=True))
+        sizes = zip(self.dataset.cameras, self.dataset.image_shapes, strict=True)
+        shapes = (f"{name} {shape[1]}x{shape[0]}" for name, shape in sizes)
         dropped = (f"{count} left out: {reason}" for reason, count in self.plan.dropped.items())
         clips = (f"{len(self.plan.clips)} moves between dwells",) if self.plan.clips else ()
         parts = (
@@ -49,10 +50,6 @@ class Imported:
             *self.plan.notes,
         )
         return "; ".join(parts)
-
-    @property
-    def _cameras(self) -> tuple[Sequence[str], Sequence[tuple[int, ...]]]:
-        return self.dataset.cameras, self.dataset.image_shapes
 
 
 def import_recording(path: Path, *, out: Path, options: ImportOptions, progress: bool = True) -> Imported:
@@ -69,7 +66,8 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
             in `out` then.
     """
     files.require_free(out, schema.PROVENANCE)
-    _require_outside(out, path)
+    if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+        raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
     began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
     source, recording = open_recording(path, options.streams)
     streams = read_streams(recording, options)
@@ -93,16 +91,6 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
     return Imported(dataset=dataset, plan=made, source=source, tolerance=options.tolerance)
 
 
-def _require_outside(out: Path, path: Path) -> None:
-    """Check that a data set does not become a part of its recording.
-
-    Raises:
-        UserError: it would.
-    """
-    if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
-        raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
-
-
 def _planned(
     streams: Streams, views: Mapping[str, View], options: ImportOptions, out: Path, progress: bool
 ) -> tuple[Plan, Looks]:
@@ -114,12 +102,12 @@ def _planned(
             for k, camera in enumerate(cameras)
         }
         looks = look(streams.recording, frames, views, out=out, progress=progress)
-        still, parts, begin = still_by_images(looks.cameras.values()), [], 0
+        still, parts, begin = still_by_images(seen.motion for seen in looks.cameras.values()), [], 0
         for seen in streams.views:  # the last image of an episode and the first one of the next belong to no dwell
             parts.append(still[begin : begin + max(0, len(seen.times) - 1)])
             begin += len(seen.times)
         made = plan(streams, options, parts)
-        doubts = (doubt(camera, seen) for camera, seen in looks.cameras.items())
+        doubts = (doubt(camera, seen.motion) for camera, seen in looks.cameras.items())
         return replace(made, notes=(*made.notes, *filter(None, doubts))), looks
     made = plan(streams, options, None)
     rows = np.sort(np.array([row for each in made.grouped.episodes for row in each], dtype=np.int64))

@@ -11,14 +11,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image as Pictures
 
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
-from ropes.data.recordings.checksums import digest
 from ropes.data.recordings.lerobot_units import scales_of
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, Scale
-from ropes.data.recordings.video import Video, versions
+from ropes.data.recordings.source import (
+    Episode,
+    FrameId,
+    Image,
+    Joints,
+    Options,
+    Policies,
+    Scale,
+    digest,
+    read_picture,
+)
+from ropes.data.recordings.videos import Video, versions
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 
@@ -172,11 +180,7 @@ class LeRobotRecording:
         return [self._columns(number) for number in range(len(self.layout.episodes))]
 
     def _columns(self, number: int) -> dict[str, Any]:
-        """Columns of one episode as arrays; policies as texts.
-
-        Raises:
-            UserError: frames are missing, or time stamps run back.
-        """
+        """Columns of one episode as arrays; policies as texts."""
         rows, expected = self._rows[number], self.layout.episodes[number].length
         if len(rows) != expected:
             raise UserError(f"{self.path}: episode {number} has {len(rows)} of its {expected} frames; copy it again")
@@ -222,10 +226,4 @@ def _decoded(value: Mapping[str, Any] | None, where: str) -> Image:
     data = (value or {}).get("bytes")
     if data is None:
         raise UserError(f"{where}: no image; embed the images in the data files with LeRobot")
-    try:
-        with Pictures.open(io.BytesIO(data)) as image:
-            if image.mode not in ("L", "RGB"):
-                raise UserError(f"{where}: {image.mode} image; images must be 8-bit grey or RGB")
-            return np.asarray(image)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(f"{where}: no image that can be read ({error})") from error
+    return read_picture(io.BytesIO(data), where, f"{where}: no image that can be read")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.data.recordings.checksums import digest
-from ropes.data.recordings.source import Floats, Joints, Options, Policies, are_samples, require_order
+from ropes.data.recordings.source import Floats, Joints, Options, Policies, are_samples, digest, require_order
 from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 

@@ -205,11 +205,7 @@ def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] 
 def _dwells(
     streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] | None
 ) -> tuple[list[tuple[Dwell, ...]], list[Settled]]:
-    """The dwells of each episode, and the same with their policies.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The dwells of each episode, and the same with their policies."""
     times = [views.times for views in streams.views]
     still = [
         dwells.without_gaps(t, _still(views), None if episode.joints is None else episode.joints.times)
@@ -218,8 +214,13 @@ def _dwells(
         for k, (t, views, episode) in enumerate(zip(times, streams.views, streams.recording.episodes, strict=True))
     ]
     found = [dwells.find_dwells(t, s, options.dwell) for t, s in zip(times, still, strict=True)]
-    longest = max(dwells.longest_stillness(t, s) for t, s in zip(times, still, strict=True))
-    dwells.require_dwells(sum(map(len, found)), longest, options.dwell)
+    if not any(found):
+        every = ((t, each) for t, s in zip(times, still, strict=True) for each in dwells.find_dwells(t, s, 0.0))
+        longest = max((float(t[each.last] - t[each.first]) for t, each in every), default=0.0)
+        raise UserError(
+            f"the arm never stands still for {options.dwell:g} s (at most {longest:.2f} s); give a shorter --dwell, or "
+            "take --frames stretch (one frame of each stretch of a policy) or --frames every"
+        )
     settled = [
         dwells.settle(each, t, acting, options.dwell)
         for each, t, acting in zip(found, times, streams.policies, strict=True)

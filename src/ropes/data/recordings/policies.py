@@ -94,11 +94,7 @@ def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | No
 
 
 def _places(table: Table, episodes: Sequence[Episode]) -> np.ndarray:
-    """Place in the recording of the episode that each row names by its number, (rows,).
-
-    Raises:
-        UserError: no episode has the number.
-    """
+    """Place in the recording of the episode that each row names by its number, (rows,)."""
     place = {k if episode.number is None else episode.number: k for k, episode in enumerate(episodes)}
     numbers = table.counts("episode").tolist()
     for row, number in enumerate(numbers):
@@ -132,11 +128,7 @@ def _times_of_frames(table: Table, episodes: Sequence[Episode], numbers: np.ndar
 
 
 def _regimes(assigned: Sequence[Policies | None], where: str, joints: Sequence[str]) -> list[Regime]:
-    """All regimes that are named.
-
-    Raises:
-        UserError: a name is no regime, or its joint is unknown.
-    """
+    """All regimes that are named."""
     regimes = []
     for name in dict.fromkeys(name for each in assigned if each is not None for name in each.names if name):
         try:

@@ -50,11 +50,7 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
 
 
 def _require_use(name: str, options: Options) -> None:
-    """Check that a source of this package uses the options that are given.
-
-    Raises:
-        UserError: it does not.
-    """
+    """Check that a source of this package uses the options that are given."""
     for option, users in _USED_BY.items():
         if name in SOURCES and getattr(options, option) and name not in users:
             raise UserError(

@@ -4,14 +4,17 @@ A *source* reads one kind of recording.  Other packages add sources by the entry
 the two methods of `Source`.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+import hashlib
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image as Pictures
 
+from ropes.common.files import sha256
 from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
@@ -111,6 +114,9 @@ class Recording(Protocol):
         episodes: in the order of the recording.
         moves: whether the recording goes on while the arm moves; otherwise each frame is a pose.
         record: origin of the recording for `meta/ropes.json`: format, checksum, topics; as JSON can hold it.
+
+    A recording may also have `calibrations`: camera → `ropes.data.recordings.calibration.Calibration`, without cameras
+    that have none.
     """
 
     @property
@@ -201,3 +207,33 @@ class Source(Protocol):
         Raises:
             UserError: it is damaged, or lacks a stream.
         """
+
+
+def read_picture(source: Path | BinaryIO, where: str, unreadable: str, formats: tuple[str, ...] | None = None) -> Image:
+    """The pixels of an image file, which must be grey or RGB.
+
+    Args:
+        source: the file.
+        where: its name, for messages.
+        unreadable: message for a damaged file.
+        formats: those of Pillow to try; all if None.
+
+    Raises:
+        UserError: the file is damaged, or the image has another mode.
+    """
+    try:
+        with Pictures.open(source, formats=formats) as picture:
+            if picture.mode not in ("L", "RGB"):
+                raise UserError(f"{where}: {picture.mode} image; images must be 8-bit grey or RGB")
+            return np.asarray(picture)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UserError(f"{unreadable} ({error})") from error
+
+
+def digest(root: Path, paths: Iterable[Path]) -> str:
+    """SHA-256 over names, relative to `root`, and bytes of files in the order given."""
+    total = hashlib.sha256()
+    for path in paths:
+        name = path.relative_to(root).as_posix() if path != root else path.name
+        total.update(f"{name}\0{sha256(path)}\n".encode())
+    return total.hexdigest()

@@ -1,16 +1,156 @@
-"""Reads videos, with a log of commands or samples beside them."""
+"""Reads videos by PyAV, with a log of commands or samples beside them.
 
-from collections.abc import Generator, Mapping, Sequence
+Time stamps are read without decoding, then only the frames that are needed are decoded.  Memory does not grow with the
+length of a video.
+"""
+
+import importlib
+from collections.abc import Generator, Iterable
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recordings.source import Floats, Image
+from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Image, Options
+from ropes.data.recordings.source import Episode, FrameId, Options
 from ropes.data.recordings.tables import Table
-from ropes.data.recordings.video import Video, versions
 
+#: Frames that are decoded rather than skipped by seeking to a key frame behind them.
+_SEEK = 8
+#: Formats in which seeking is not exact.
+_WITHOUT_INDEX = ("mpegts", "mpeg")
+#: Seconds that a truncated video lacks at least.
+_MISSING = 1.0
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".wmv")
+
+
+def import_extra(name: str) -> ModuleType:
+    """Import a module of the extra `import`.
+
+    Raises:
+        UserError: it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"reading this recording needs the package {error.name}: pip install 'ropes[import]'"
+        ) from error
+
+
+def versions() -> dict[str, str]:
+    """Versions of PyAV and of FFmpeg's decoders, which decide the pixels of a decoded frame.
+
+    Raises:
+        UserError: PyAV is not installed.
+    """
+    av = import_extra("av")
+    decoders = ".".join(map(str, av.library_versions["libavcodec"]))
+    return {"av": version("av"), "libavcodec": decoders}
+
+
+class Video:
+    """One video file.
+
+    Attributes:
+        path: of the file.
+        stamps: presentation time stamps of the frames in units of the stream, ascending, (frames,).
+        times: the same in seconds.
+
+    Raises:
+        UserError: PyAV is not installed, or the file is missing, truncated or no video.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._av = import_extra("av")
+        self.path = path
+        with self._opened() as container:
+            stream = self._stream(container)
+            base = stream.time_base
+            stamps, keys, left_out, damaged = list[int](), list[int](), 0, False
+            try:
+                for packet in container.demux(stream):
+                    damaged |= packet.is_corrupt
+                    if packet.is_discard:  # before the first frame that the file shows
+                        left_out += 1
+                    elif packet.pts is not None:
+                        stamps.append(packet.pts)
+                        keys += [packet.pts] if packet.is_keyframe else []
+            except self._av.error.FFmpegError as error:
+                raise self._fault(error) from error
+            expected = max(0, stream.frames - left_out)
+            if not expected and len(container.streams) == 1 and container.duration and stamps and base is not None:
+                # Matroska does not count frames, but says how long the video is, in microseconds.
+                damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
+            keys = [] if container.format.name in _WITHOUT_INDEX else keys
+        if damaged or len(stamps) < expected or base is None or not stamps:
+            count = f"{len(stamps)} of its {expected} frames" if expected else f"only {len(stamps)} frames"
+            raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
+        self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
+        if (np.diff(self.stamps) <= 0).any():
+            raise UserError(f"{path}: two frames have one time stamp; write the video again with ffmpeg")
+        self._keys = np.searchsorted(self.stamps, np.sort(np.array(keys, dtype=np.int64)))
+        self.times: Floats = self.stamps.astype(np.float64) * float(base)
+
+    def images(self, frames: Iterable[int]) -> Generator[Image, None, None]:
+        """Decode frames by their numbers, in ascending order, as uint8 (H, W, 3) RGB; a number is taken when needed.
+
+        Raises:
+            UserError: a frame cannot be decoded.
+        """
+        with self._opened() as container:
+            stream = self._stream(container)
+            stream.thread_type = "AUTO"
+            try:
+                position, source = -1, container.decode(stream)
+                current: Image | None = None
+                for number in frames:
+                    if number == position and current is not None:  # a slower camera repeats frames
+                        yield current
+                        continue
+                    key = int(np.searchsorted(self._keys, number, side="right")) - 1
+                    if key >= 0 and self._keys[key] > position + _SEEK:
+                        container.seek(int(self.stamps[number]), stream=stream)
+                        source = container.decode(stream)
+                    stamp = int(self.stamps[number])
+                    frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
+                    if frame is None or frame.pts != stamp or frame.is_corrupt:
+                        raise UserError(f"{self.path}: frame {number} is missing or damaged; write the video again")
+                    position, current = number, np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+                    yield current
+            except self._av.error.FFmpegError as error:
+                raise self._fault(error) from error
+
+    def _opened(self) -> "InputContainer":
+        try:
+            container: InputContainer = self._av.open(str(self.path))
+        except FileNotFoundError as error:
+            raise UserError(f"{self.path} is missing") from error
+        except self._av.error.FFmpegError as error:
+            raise self._fault(error) from error
+        return container
+
+    def _stream(self, container: "InputContainer") -> "VideoStream":
+        if not container.streams.video:
+            raise UserError(f"{self.path} is truncated or no video (it has no pictures); copy it again")
+        return container.streams.video[0]
+
+    def _fault(self, error: Exception) -> UserError:
+        reason = getattr(error, "strerror", None) or error
+        return UserError(f"{self.path} is truncated or no video ({reason}); copy it again")
 
 
 class Videos:

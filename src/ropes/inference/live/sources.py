@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ropes.data.dataset import Dataset
 from ropes.data.pictures import Images
-from ropes.data.recordings.video import Video
+from ropes.data.recordings.videos import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.inference.live.frames import Capture, RecordingEnded

@@ -124,9 +124,6 @@ def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:
     """Check the unit of the arm's motors: LeRobot tells some positions, as those of grippers, in percent of the range.
 
     Arms without a bus of LeRobot's motors do not say their unit.
-
-    Raises:
-        UserError: a motor has another unit.
     """
     motors = getattr(getattr(arm, "bus", None), "motors", None)
     if not isinstance(motors, Mapping):

@@ -15,12 +15,10 @@ from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.errors import UserError
 from ropes.simulation.arm_dynamics import MovingArm
 from ropes.simulation.camera_model import CameraModel
-from ropes.simulation.camera_scene import ArmScene
-from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.pinhole import Pinhole
-from ropes.simulation.scene import Scene
+from ropes.simulation.scene import ArmScene
 from ropes.simulation.settings import Camera as View
-from ropes.simulation.settings import Setting
+from ropes.simulation.workers import arm_scene
 
 Floats = NDArray[np.float64]
 #: Frames a second; seconds from a command to the motors, and from the light to the frame.
@@ -134,30 +132,12 @@ class SimulatedRobot(Robot):
             model = CameraModel(
                 setting.camera_level, shape, request.frames, seed=request.seed, camera=view.name, recording="record"
             )
-        scene, pinhole = scene_of(setting, view, request.seed), Pinhole.of(view, setting.image_size)
+        scene, pinhole = arm_scene(setting, cameras=[view], seed=request.seed), Pinhole.of(view, setting.image_size)
         return SimulatedCamera(self._arm, scene, pinhole, model, request.frames, self._camera_delay)
 
     def close(self) -> None:
         """Free the simulator."""
         self._arm.close()
-
-
-def scene_of(setting: Setting, view: View, seed: int) -> ArmScene:
-    """Open the scene that draws an arm for one camera.
-
-    Args:
-        setting: gives the arm, the image size, the background, the renderer, and whether images are in colour.
-        view: the camera.
-        seed: seed of the furnished room, which only MuJoCo draws.
-
-    Raises:
-        UserError: see `ropes.simulation.scene.Scene` and `ropes.simulation.mujoco_scene.MujocoScene`.
-    """
-    if setting.renderer == "mujoco":
-        return MujocoScene(
-            setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour, seed=seed
-        )
-    return Scene(setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour)
 
 
 def open_robot(request: RobotRequest) -> SimulatedRobot:

@@ -1,0 +1,231 @@
+"""Cameras: webcams and streams by OpenCV, images that another program writes to a file or into a folder, and videos.
+
+Drivers buffer frames.  So OpenCV's frames are read all the time, in a thread, and `frame` gives the next one.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pictures
+from PIL import UnidentifiedImageError
+
+from ropes.data.recorder.interfaces import Camera, Image
+from ropes.data.recorder.stillness import asked
+from ropes.errors import UserError
+
+#: Seconds without a new image after which the other program counts as ended, and between two looks.
+_TIMEOUT, _LOOK = 10.0, 0.02
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
+VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
+#: Seconds without a frame after which a camera counts as gone.
+_DEVICE_TIMEOUT = 5.0
+
+
+class FileCamera(Camera):
+    """Gives the image in a file whenever the file is replaced, or the newest one in a folder whenever one is added.
+
+    Args:
+        path: the file or the folder.
+        timeout: seconds without a new image after which the camera does not answer.
+    """
+
+    def __init__(self, path: Path, timeout: float = _TIMEOUT) -> None:
+        self._path, self._timeout = path, timeout
+        self._last: tuple[str, int] | None = None
+
+    def frame(self) -> Image:
+        """Wait for the next image.
+
+        Raises:
+            UserError: none comes.
+        """
+        end = time.monotonic() + self._timeout
+        while True:
+            if (newest := self._newest()) is not None and newest[:2] != self._last:
+                name, stamp, path = newest
+                if (image := _whole(path)) is not None:
+                    self._last = name, stamp
+                    return image
+            if time.monotonic() > end:
+                raise UserError(f"{self._path} has no new image for {self._timeout:g} s; does its program run?")
+            time.sleep(_LOOK)
+
+    def _newest(self) -> tuple[str, int, Path] | None:
+        """Name, time stamp in ns and path of the newest image."""
+        try:
+            paths = [self._path] if self._path.is_file() else list(self._path.iterdir())
+            images = [path for path in paths if path.suffix.lower() in SUFFIXES]
+            found = [(path.stat().st_mtime_ns, path.name, path) for path in images]
+        except FileNotFoundError:  # replaced at this moment
+            return None
+        if not found:
+            return None
+        stamp, name, path = max(found)
+        return name, stamp, path
+
+
+def _whole(path: Path) -> Image | None:
+    """The image in a file; None while another program writes it."""
+    try:
+        with Pictures.open(path) as picture:
+            return np.asarray(picture if picture.mode == "L" else picture.convert("RGB"))
+    except (OSError, SyntaxError, UnidentifiedImageError):
+        return None
+
+
+class VideoCamera(Camera):
+    """Gives the frames of a video in turn: for trials, as no arm moves the pictures.
+
+    Args:
+        path: the video.
+
+    Raises:
+        UserError: PyAV is missing, or the file holds no video.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import av
+        except ModuleNotFoundError as error:
+            raise UserError("videos need PyAV, which is not installed: pip install 'ropes[import]'") from error
+        try:
+            self._container = av.open(str(path))
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path} is no video ({error})") from error
+        if not self._container.streams.video:
+            self._container.close()
+            raise UserError(f"{path} holds no video")
+        self._path, self._frames = path, self._decoded()
+
+    def _decoded(self) -> Generator[Image, None, None]:
+        for frame in self._container.decode(video=0):
+            yield np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+
+    def frame(self) -> Image:
+        """The next frame.
+
+        Raises:
+            UserError: the video has ended.
+        """
+        if (image := next(self._frames, None)) is None:
+            raise UserError(f"{self._path} has no more frames")
+        return image
+
+    def close(self) -> None:
+        """Close the file."""
+        self._frames.close()
+        self._container.close()
+
+
+def open_file(path: Path) -> Camera:
+    """The camera of a file or a folder."""
+    return VideoCamera(path) if path.suffix.lower() in VIDEOS else FileCamera(path)
+
+
+class Capture(Protocol):
+    """The part of `cv2.VideoCapture` that is used."""
+
+    def isOpened(self) -> bool:
+        """Whether the device is open."""
+
+    def read(self) -> tuple[bool, NDArray[np.generic] | None]:
+        """Wait for the next frame, BGR (H, W, 3)."""
+
+    def release(self) -> None:
+        """Close the device."""
+
+
+class OpenCVCamera(Camera):
+    """Reads frames in a thread.
+
+    Args:
+        open_capture: opens the device.
+        source: of the frames, for messages.
+
+    Raises:
+        UserError: the device cannot be opened.
+    """
+
+    def __init__(self, open_capture: Callable[[], Capture], source: str = "a camera") -> None:
+        self._capture, self._source = open_capture(), source
+        if not self._capture.isOpened():
+            self._capture.release()
+            raise UserError("it cannot be opened; is it plugged in, and used by no other program?")
+        self._condition, self._count, self._frame = threading.Condition(), 0, np.empty((0, 0, 3), np.uint8)
+        self._ended = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while not self._ended:
+            read, image = self._capture.read()
+            with self._condition:
+                if not read or image is None:
+                    self._ended = True
+                else:
+                    self._frame, self._count = np.asarray(image, dtype=np.uint8), self._count + 1
+                self._condition.notify_all()
+
+    def frame(self) -> Image:
+        """The next frame, RGB (H, W, 3), or grey (H, W) of a grey camera.
+
+        Raises:
+            UserError: none comes.
+        """
+        with self._condition:
+            seen = self._count
+            self._condition.wait_for(lambda: self._count > seen or self._ended, _DEVICE_TIMEOUT)
+            if self._count == seen:
+                raise UserError(f"{self._source} gives no frame any more; was it unplugged?")
+            image = self._frame
+        return np.ascontiguousarray(image[..., ::-1]) if image.ndim == 3 else image
+
+    def close(self) -> None:
+        """Release the device."""
+        self._ended = True
+        self._thread.join(_DEVICE_TIMEOUT)
+        self._capture.release()
+
+
+def open_opencv(source: str) -> OpenCVCamera:
+    """Open a camera by its number, device file or address.
+
+    Raises:
+        UserError: OpenCV is missing, or the camera cannot be opened.
+    """
+    try:
+        import cv2
+    except ModuleNotFoundError as error:
+        raise UserError("this camera needs OpenCV, which is not installed: pip install 'ropes[record]'") from error
+    number = int(source) if source.isdecimal() else source
+    return OpenCVCamera(lambda: cv2.VideoCapture(number), f"camera {source}")
+
+
+def open_camera(name: str, source: str) -> Camera:
+    """Open a camera.
+
+    Args:
+        name: of the camera, for messages.
+        source: number or device file of a camera that OpenCV reads, or the address of a stream (scheme://…); an image
+            that another program replaces, or a folder to which it adds images; or a video.
+
+    Raises:
+        UserError: nothing reads such a source, or it does not answer.
+    """
+    path = Path(source)
+    try:
+        if source.isdecimal() or source.startswith("/dev/") or "://" in source:
+            return asked(f"camera {name}", lambda: open_opencv(source))
+        if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *VIDEOS)):
+            return asked(f"camera {name}", lambda: open_file(path))
+    except UserError as error:
+        raise UserError(f"--cameras {name}={source}: {error}") from error
+    raise UserError(
+        f"--cameras {name}={source}: give the number of a camera, a device file, the address of a stream, or an "
+        "existing image, folder of images or video"
+    )

@@ -1,0 +1,82 @@
+"""Names of cameras from topics, time stamps of messages, and the images of sensor_msgs/Image and CompressedImage."""
+
+import io
+import struct
+from typing import Any
+
+import numpy as np
+
+from ropes.data.recordings.source import Image, read_picture
+from ropes.errors import UserError
+
+#: Parts of a topic that do not name a camera.
+_GENERIC = {
+    "image",
+    "image_raw",
+    "image_color",
+    "image_rect",
+    "image_rect_color",
+    "color",
+    "rgb",
+    "compressed",
+    "camera",
+}
+_ENCODINGS = {"mono8": 1, "8UC1": 1, "rgb8": 3, "bgr8": 3}
+
+
+def camera_name(topic: str) -> str:
+    """Name of a camera from its topic, without general parts: /left/image_raw/compressed is left."""
+    parts = [part for part in topic.split("/") if part]
+    named = [part for part in parts if part not in _GENERIC] or parts[:1]
+    return "_".join(named)
+
+
+def stamp_of(raw: bytes, *, ros1: bool) -> int:
+    """Time stamp in ns of a message that begins with a header, without reading the rest; 0 if it is empty."""
+    if ros1:  # sequence number, seconds, nanoseconds
+        _, seconds, nanoseconds = struct.unpack_from("<III", raw)
+    else:  # encapsulation, whose second byte is the byte order
+        seconds, nanoseconds = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def calibration_topic(topic: str) -> tuple[str, bool]:
+    """Topic of the calibration beside a topic of images, and whether the images are rectified."""
+    folder, _, kind = topic.removesuffix("/compressed").rpartition("/")
+    return f"{folder}/camera_info", "rect" in kind
+
+
+def decode(message: Any, where: str) -> Image:
+    """The pixels of a message, uint8 (H, W), or (H, W, 3) in RGB.
+
+    Args:
+        message: as rosbags deserialises it.
+        where: file, topic and time, for messages.
+
+    Raises:
+        UserError: another encoding, or damaged.
+    """
+    if hasattr(message, "encoding"):
+        return _raw(message, where)
+    unreadable = f"{where}: {message.format!r} image that is no complete JPEG or PNG"
+    return read_picture(io.BytesIO(bytes(message.data)), where, unreadable, ("JPEG", "PNG"))
+
+
+def _raw(message: Any, where: str) -> Image:
+    encoding, height, width = message.encoding, int(message.height), int(message.width)
+    if encoding not in _ENCODINGS:
+        hint = (
+            "debayer it first (image_proc)"
+            if encoding.startswith("bayer")
+            else "convert it first, or leave the camera out by --cameras"
+        )
+        raise UserError(f"{where}: encoding {encoding!r} is not {', '.join(_ENCODINGS)}; {hint}")
+    channels, data = _ENCODINGS[encoding], np.asarray(message.data, dtype=np.uint8)
+    step = int(message.step) or width * channels
+    if not height or not width or step < width * channels or data.size < height * step:
+        raise UserError(f"{where}: {data.size} bytes are no image of {width}x{height} pixels; it is truncated")
+    rows = data[: height * step].reshape(height, step)[:, : width * channels]
+    if channels == 1:
+        return rows
+    pixels = rows.reshape(height, width, channels)
+    return pixels[:, :, ::-1] if encoding == "bgr8" else pixels
