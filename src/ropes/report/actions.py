@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from ropes.evaluation.results import Results
 from ropes.report import pictures
+from ropes.report.action_figures import Arrays, delta_arrays, pairs_and_captions, plots
 from ropes.report.action_numbers import (
     BESIDE,
     COSINES,
@@ -27,7 +28,6 @@ from ropes.report.action_numbers import (
     paper_scores,
     scores,
 )
-from ropes.report.action_plots import Arrays, delta_arrays, pairs_and_captions, plots
 from ropes.report.elements import image, plot, tag
 from ropes.report.numbers import fixed, median_and_range
 from ropes.report.page import Section, Source, explained
@@ -40,7 +40,7 @@ def settings(source: Source) -> Iterator[Section]:
     """A section for each setting, with figures and test pairs."""
     for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
-        arrays_of = delta_arrays(setup, methods, source.folder)
+        arrays_of = delta_arrays(methods, source.folder)
         content = [explained("arm" if arm else "objects")]
         content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():

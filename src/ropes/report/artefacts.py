@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation.rows.joint import SPLITS, Row
-from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.report.graph import read_graph
 from ropes.report.words import FITTED, capitalised
 
@@ -113,9 +113,13 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
         raise UserError(f"{path} cannot be read ({error}); run the evaluation again") from error
 
 
-def pictures_of(folder: Path, row: ModelRow) -> Path:
-    """Path of a model's sweeps and reconstructions in an experiment's `folder`."""
-    return folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz"
+def arrays_of_seed(folder: Path, row: MeasuredRow, file: str) -> dict[str, NDArray[Any]] | None:
+    """The arrays of `folder`/artefacts/SETUP/METHOD/seed-SEED/`file`; None without the file.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    return read_arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / file)
 
 
 def _evaluation(path: Path) -> Evaluation | None:

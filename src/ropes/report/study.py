@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
-from ropes.report.artefacts import pictures_of, read_arrays
+from ropes.report.artefacts import arrays_of_seed, read_arrays
 from ropes.report.elements import Strip, absent, details, plot, strips, tag
 from ropes.report.numbers import Floats, fixed, median_and_range
 from ropes.report.page import Section, Source, explained
@@ -149,7 +149,7 @@ def _shown_models(source: Source) -> Iterator[tuple[str, Arrays | None, ModelRow
     """Heading, pictures and row of the VAEs of smallest, median and largest DCI."""
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
-        yield heading, read_arrays(pictures_of(source.folder, row)), row
+        yield heading, arrays_of_seed(source.folder, row, "pictures.npz"), row
 
 
 def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
