@@ -130,7 +130,7 @@ def _evaluation(path: Path) -> Evaluation | None:
     for needed in ("joints", "cameras"):
         if needed not in arrays:
             raise UserError(f"{path} has no array {needed}; run the evaluation again")
-    joints, cameras = (tuple(str(name) for name in arrays[key]) for key in ("joints", "cameras"))
+    joints, cameras = (tuple(map(str, arrays[key])) for key in ("joints", "cameras"))
     for name in _GROUPS["scatter"]:
         if groups["scatter"] and len(arrays[name]) != len(joints):
             raise UserError(f"{path}: {name} has {len(arrays[name])} rows for {len(joints)} joints")

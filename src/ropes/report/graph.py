@@ -17,7 +17,7 @@ from ropes.errors import UserError
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, OURS, PAPER, to_png
 from ropes.report.numbers import fixed
-from ropes.report.table import Table, grouped, number_columns, text_columns
+from ropes.report.table import Table, grouped
 from ropes.report.words import counted, joint_label
 
 #: Style of an edge: found, and true where the truth is known; found but not true; true but not found.
@@ -202,13 +202,12 @@ def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> Non
     """
     console = console or Console()
     if rows := edges(graph):
-        columns = [*text_columns("cause", "effect on"), *number_columns("strength", "± error"), *text_columns("")]
         lines = []
         for row in rows:
             strengths = [_figure(row[name], 3) for name in ("effect", "error")]
             kind = "" if graph["true"] is None else _WORDS[row["kind"]]
             lines.append([joint_label(row["parent"]), joint_label(row["child"]), *strengths, kind])
-        console.print(Table(columns, lines).terminal())
+        console.print(Table(["cause", "effect on", "strength", "± error", ""], lines, texts=(0, 1, 4)).terminal())
     said = []
     for pairs, words in (
         ([] if "undetermined" in graph else graph["undecided"], "Possible edges, undecided by these poses"),

@@ -14,21 +14,20 @@ from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.summary import over_seeds
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
 from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.joints import pose_entries
-from ropes.report.numbers import degrees, error_and_deviation, fixed, rms
+from ropes.report.numbers import degrees, fixed, rms
 from ropes.report.page import render
-from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns, wrapped
+from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
 from ropes.report.words import capitalised
 from ropes.simulation.settings import SETTINGS
 
-#: Marks lines for shifted poses that were fitted on poses in distribution.
-_NOT_SHIFTED = ", line from poses in distribution"
 _RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 
 
@@ -162,50 +161,32 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
     """Tables of RMS, MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
     MCC has lines with the paper's number of labels only: no line to radians changes it.
-
-    Args:
-        rows: of these joints.
-        not_shifted: of shifted poses, with lines fitted on poses in distribution.
-        joints: in the order of the columns.
     """
-    angles: list[list[str | Entry]] = []
-    errors: list[list[str | Entry]] = []
-    correlations: list[list[str | Entry]] = []
-    for group, words in ((rows, ""), (not_shifted, _NOT_SHIFTED)):
+    tables: dict[str, list[list[object]]] = {"RMS error, °": [], "MSE, rad²": [], "MCC": []}
+    for group, words in ((rows, ""), (not_shifted, ", line from poses in distribution")):
         for (split, occlusion, labels), own in grouped(
-            group, lambda row: (row.split, row.occlusion, row.calibration_labels)
+            over_seeds(group), lambda cell: (cell.split, cell.occlusion, cell.calibration_labels)
         ).items():
-            by_joint = {row.joint: row for row in own}
-            ordered = [by_joint[joint] for joint in joints]
-            heading = _heading(split, occlusion) + _line(labels) + words
-            angles.append([heading, *(rms(row.mse_mean) for row in ordered)])
-            errors.append([heading, *(_entry(*error_and_deviation(row.mse_mean, row.mse_std)) for row in ordered)])
+            by_joint = {cell.joint: cell for cell in own}
+            cells = [by_joint[joint] for joint in joints]
+            line = (
+                f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
+            )
+            heading = _heading(split, occlusion) + ("" if labels == CALIBRATION_LABELS else line) + words
+            tables["RMS error, °"].append([heading, *(rms(cell.mse) for cell in cells)])
+            tables["MSE, rad²"].append([heading, *(str(mse_entry(cell)) for cell in cells)])
             if labels == CALIBRATION_LABELS and not words:
-                entries = [_entry(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in ordered]
-                correlations.append([heading, *entries])
-    for title, lines in (("RMS error, °", angles), ("MSE, rad²", errors), ("MCC", correlations)):
-        yield Table([*text_columns(title), *number_columns(*joints)], lines).markdown()
-
-
-def _entry(mean: str, deviation: str) -> Entry:
-    return Entry(mean, [deviation])
-
-
-def _line(labels: int) -> str:
-    """The map to radians, unless it is a line fitted on the paper's number of labels."""
-    if labels == CALIBRATION_LABELS:
-        return ""
-    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
+                tables["MCC"].append([heading, *(str(mcc_entry(cell)) for cell in cells)])
+    for title, lines in tables.items():
+        yield Table([title, *joints], lines).markdown()
 
 
 def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
     """The table of pose errors."""
     if rows:
-        lines: list[list[str | Entry]] = [
-            [_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)
-        ]
-        columns = [*text_columns(f"pose of {rows[0].link}"), *number_columns("position, mm", "orientation, °")]
-        yield Table([*columns, *number_columns("ADD, mm", "AUC of ADD")], lines).markdown()
+        lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)]
+        columns = [f"pose of {rows[0].link}", "position, mm", "orientation, °", "ADD, mm", "AUC of ADD"]
+        yield Table(columns, lines).markdown()
 
 
 def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
@@ -222,16 +203,15 @@ def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
             ]
             for (split, occlusion, kind, labels), group in groups.items()
         ]
-        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, °")
-        yield Table([*heads, Column("AUROC of the flag")], lines).markdown()
+        columns = ["test data", "intervals", "coverage over joints", "width over joints, °", "AUROC of the flag"]
+        yield Table(columns, lines, texts=range(4)).markdown()
 
 
 def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
     """The table of the flag on out-of-distribution images."""
     if rows:
         lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
-        columns = [*text_columns("out-of-distribution images"), *number_columns("AUROC of the flag", "flagged")]
-        yield Table(columns, lines).markdown()
+        yield Table(["out-of-distribution images", "AUROC of the flag", "flagged"], lines).markdown()
 
 
 def _is_of(run: Run, row: Row | PoseRow | CoverageRow | FlagRow) -> bool:

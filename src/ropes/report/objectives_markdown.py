@@ -10,7 +10,7 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_
 from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.numbers import fixed
-from ropes.report.table import Table, number_columns, paragraphs, text_columns
+from ropes.report.table import Table, paragraphs
 from ropes.report.words import joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
@@ -63,8 +63,7 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
     yield f"**{marks.condition(setup, 0)}**"
-    columns = [*text_columns("objective"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
-    yield Table(columns, lines).markdown()
+    yield Table(["objective", *map(joint_label, joints), *_CRITERIA], lines).markdown()
 
 
 def _both(cell: JointErrors) -> str:

@@ -20,8 +20,7 @@ from ropes.report import artefacts, cameras, figures, joint_figures, pictures, s
 from ropes.report.action_figures import delta_arrays, pair_grid, pairs_and_captions, plots
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
 from ropes.report.artefacts import Evaluation, arrays_of_seed
-from ropes.report.curves import AXES, error_curves, series
-from ropes.report.label_efficiency import efficiency_figure, label_curves
+from ropes.report.curves import AXES, efficiency_figure, error_curves, label_curves, series
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
 
 
@@ -57,7 +56,8 @@ def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictur
             yield f"{setup}-{method}-{axis.replace('_', '-')}", error_curves(group, axis)
     for curves in label_curves(cells):
         yield f"{curves.setup}-labels{'-shifted' if curves.split == 'ood' else ''}", efficiency_figure(curves)
-    yield from cameras.figures(found)
+    for errors in cameras.errors_by_camera(found):
+        yield errors.kind, cameras.figure(errors)
     for run in artefacts.load(folder, {(row.setup, row.method) for row in found.rows}):
         if run.evaluation and method_of(run.method) == run.method:  # a variant is a point of the curves
             rows = [row for row in found.rows if (row.setup, row.method) == (run.setup, run.method)]

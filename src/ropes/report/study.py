@@ -39,7 +39,7 @@ from ropes.report.study_numbers import (
     supervision_scores,
     transfers,
 )
-from ropes.report.table import Table, number_columns, paragraphs, text_columns
+from ropes.report.table import Table, paragraphs
 from ropes.report.words import origin
 from ropes.simulation.finger_setting import FEASIBILITY_FILE
 from ropes.simulation.settings import FINGER_CUBE
@@ -183,7 +183,6 @@ def all_numbers(source: Source) -> Iterator[Section]:
     rows = source.results.model_rows
     scores = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
     factors = factor_names(rows)
-    columns = [*text_columns("method"), *number_columns("seed", "seconds", *scores.values(), *factors.values())]
     lines = [
         [
             *(row.method, str(row.seed), f"{row.seconds:,.0f}"),
@@ -192,9 +191,10 @@ def all_numbers(source: Source) -> Iterator[Section]:
         ]
         for row in rows
     ]
+    heads = ["method", "seed", "seconds", *scores.values(), *factors.values()]
     reasons = sorted({f"{_COLUMNS[name]}: {why}" for row in rows for name, why in row.reasons.items()})
     undefined = [absent(f"Undefined, {reason}.") for reason in reasons]
-    table = details(f"{len(lines)} models", Table(columns, lines).html(), opened=True)
+    table = details(f"{len(lines)} models", Table(heads, lines).html(), opened=True)
     yield Section("all-models", "All numbers", [explained("all_models", sizes=sizes_text(rows)), *undefined, table])
 
 
@@ -217,16 +217,15 @@ def study_markdown(found: Results) -> str:
     classes = "; accuracy for the hue, a class" if "cube_hue" in factors else ""
     several = "Median (minimum to maximum) over the models of a line. " if len(rows) > len(groups) else ""
     sentences = [*findings(rows), *selected(rows)] if transfers(rows) else []
-    columns = [*text_columns(heads[0]), *number_columns(*heads[1:])]
     about = (
         f"{several}Errors of boosted trees, in shares of the factors' ranges.",
         sizes_text(rows),
         origin(found, scene=False),
     )
     return paragraphs(
-        Table([*columns, *number_columns(*scores)], first).markdown(),
+        Table([*heads, *scores], first).markdown(),
         f"Prediction of each factor from all latents together (R²{classes}):",
-        Table([*columns, *number_columns(*factors.values())], second).markdown(),
+        Table([*heads, *factors.values()], second).markdown(),
         "\n".join(f"- {sentence}" for sentence in sentences),
         " ".join(filter(None, about)),
     )

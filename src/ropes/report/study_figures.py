@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from ropes.evaluation.rows.model import ModelRow
@@ -124,8 +123,8 @@ def supervision_curves(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> F
             panel.scatter(images, values, s=8, color=_COLOURS[words], alpha=0.6, linewidths=0)
         panel.set(xscale="log", xlabel="images")
         panel.set_xticks(np.unique(column(rows, "images")))
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_minor_formatter("")
         panel.set_ylim(bottom=0)
     return shared_legend(figure, panels)
 

@@ -12,7 +12,7 @@ from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
 from ropes.report.numbers import degrees, error, fixed, rms
 from ropes.report.study_numbers import score_text
-from ropes.report.table import Table, grouped, number_columns, text_columns
+from ropes.report.table import Table, grouped
 from ropes.report.words import joint_label, map_of
 
 #: The poses behind intervals.
@@ -54,7 +54,6 @@ def _joints(cells: Iterable[JointErrors]) -> Table:
     """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R²."""
     found = list(cells)
     measured = any(cell.r2 is not None for cell in found)
-    columns = text_columns("split", "joint")
     lines = [
         [
             f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split,
@@ -67,7 +66,7 @@ def _joints(cells: Iterable[JointErrors]) -> Table:
         for cell in found
     ]
     heads = ("RMS, °", "MCC", "MSE, rad²", *(("R²",) if measured else ()))
-    return Table([*columns, *number_columns(*heads)], lines)
+    return Table(["split", "joint", *heads], lines, texts=(0, 1))
 
 
 def _beside(ours: str, paper: float | None, reached: bool | None) -> str:
@@ -83,7 +82,7 @@ def _actions(rows: Sequence[ActionRow]) -> Table:
     for row in rows:
         numbers = [*(row.accuracy.get(split) for split in splits), row.cosines.get("antonyms")]
         lines.append([row.setup, row.method, str(row.seed), *map(fixed, numbers)])
-    return Table([*text_columns("images", "method"), *number_columns("seed", *headings, "antonyms")], lines)
+    return Table(["images", "method", "seed", *headings, "antonyms"], lines, texts=(0, 1))
 
 
 def _models(rows: Sequence[ModelRow]) -> Table:
@@ -92,7 +91,7 @@ def _models(rows: Sequence[ModelRow]) -> Table:
     lines = [
         [row.method, str(row.seed), *(score_text(score, row.scores.get(score)) for score in shown)] for row in rows
     ]
-    return Table([*text_columns("method"), *number_columns("seed", *shown.values())], lines)
+    return Table(["method", "seed", *shown.values()], lines)
 
 
 def print_calibration(calibration: Calibration, console: Console | None = None) -> None:
@@ -122,6 +121,6 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         [joint_label(joint), *(degrees(values[joint]) for values in columns.values())]
         for joint in next(iter(columns.values()))
     ]
-    console.print(Table([*text_columns("joint"), *number_columns(*columns)], lines).terminal())
+    console.print(Table(["joint", *columns], lines).terminal())
     for note in notes:
         console.print(note, highlight=False, markup=False, soft_wrap=True)
