@@ -25,8 +25,7 @@ from ropes.report.action_numbers import (
 from ropes.report.artefacts import arrays_of_seed
 from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPER_COLOUR
-from ropes.report.numbers import Floats
-from ropes.report.words import capitalised, joint_label
+from ropes.report.words import Floats, capitalised, joint_label
 from ropes.simulation.actions import SYSTEMATIC
 from ropes.simulation.settings import ACTION_PAIRS, RECORDED_PAIRS
 

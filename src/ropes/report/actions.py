@@ -28,11 +28,9 @@ from ropes.report.action_numbers import (
     paper_scores,
     scores,
 )
-from ropes.report.elements import image, plot, tag
-from ropes.report.numbers import fixed, median_and_range
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, explained, image, plot, tag
 from ropes.report.table import Table, named_once, paragraphs
-from ropes.report.words import capitalised, origin
+from ropes.report.words import capitalised, fixed, median_and_range, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 

@@ -12,12 +12,10 @@ from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
-from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import counted, in_words, joint_label, origin
+from ropes.report.words import counted, fixed, in_words, joint_label, origin
 from ropes.simulation.camera_levels import LEVELS
 
 _RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}

@@ -12,7 +12,6 @@ from matplotlib.ticker import LogLocator, ScalarFormatter
 from ropes.evaluation import paper
 from ropes.evaluation.summary import JointErrors, least_labelled, rendered_alike
 from ropes.methods.registry import method_of
-from ropes.report.elements import plot, tag
 from ropes.report.figures import (
     DASHED,
     FLOOR,
@@ -25,7 +24,7 @@ from ropes.report.figures import (
     styled,
     titled_panels,
 )
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Table, grouped
 from ropes.report.words import heading_of, in_words, joint_label
 

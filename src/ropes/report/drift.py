@@ -16,12 +16,10 @@ from ropes.evaluation.drift.camera import CameraDrift
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.statistics import Drift, Estimate
 from ropes.report import pictures
-from ropes.report.elements import absent, image, plot, tag
 from ropes.report.figures import DASHED, FLOOR, OURS, PAPER, styled, titled_panels
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, document
+from ropes.report.page import Section, absent, document, image, plot, tag
 from ropes.report.table import Table
-from ropes.report.words import joint_label
+from ropes.report.words import fixed, joint_label
 
 #: Frames of the running median in the plots, as a share of all.
 _SMOOTH = 0.05

@@ -12,14 +12,13 @@ from ropes.report import (
     actions,
     cameras,
     curves,
+    differences,
     joints,
-    overlays,
     partial_disentanglement,
     runs,
     study,
     study_numbers,
     trust,
-    verdict,
 )
 from ropes.report.page import Part, Source, page
 
@@ -28,8 +27,8 @@ PARTS = (
     Part(
         rows="rows",
         title=joints.title,
-        findings=lambda source: [verdict.sentence(source.cells)],
-        opening=overlays.opening,
+        findings=lambda source: [differences.verdict(source.cells)],
+        opening=runs.opening,
         sections=(
             joints.against_paper,
             cameras.section,

@@ -11,9 +11,8 @@ from ropes.evaluation.inspection import Inspection
 from ropes.evaluation.inspection.nuisances import Nuisances
 from ropes.evaluation.inspection.resolution import Resolution
 from ropes.evaluation.inspection.verdict import JointReport, ranked
-from ropes.report.numbers import fixed
 from ropes.report.table import Table
-from ropes.report.words import joint_label
+from ropes.report.words import fixed, joint_label
 
 #: Sources of overlaps, in words.
 _SOURCES = {

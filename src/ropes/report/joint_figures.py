@@ -24,8 +24,7 @@ from ropes.report.figures import (
     styled,
     titled_panels,
 )
-from ropes.report.numbers import fixed, rms
-from ropes.report.words import joint_label
+from ropes.report.words import fixed, joint_label, rms
 
 LN2 = float(np.log(2))
 #: A line of a training figure: its label, the recorded curves, and the name of one of them.

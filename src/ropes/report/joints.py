@@ -9,12 +9,21 @@ from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, pool, without_labels
 from ropes.methods.registry import method_of
 from ropes.report.differences import beside_the_paper
-from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
-from ropes.report.numbers import fixed, rms
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, absent, details, explained, plot, tag
 from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry
-from ropes.report.words import FITTED, PREDICTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
+from ropes.report.words import (
+    FITTED,
+    PREDICTED,
+    TABLE1_ORDER,
+    UNLABELLED,
+    fixed,
+    heading_of,
+    in_words,
+    joint_label,
+    map_of,
+    rms,
+)
 
 #: Column of the paper's numbers.
 _PAPER = Column("paper", paper=True)

@@ -24,9 +24,8 @@ from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks
-from ropes.report.numbers import fixed, rms
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import TABLE1_ORDER, counted, joint_label, method_label, origin
+from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, method_label, origin, rms
 
 NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "

@@ -1,19 +1,20 @@
-"""The model card of a packaged estimator."""
+"""The model card of a packaged estimator, and the README of an exported one, with metadata for model hubs."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeVar
+
+from huggingface_hub import EvalResult, ModelCardData
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.rows.trust import CoverageRow
+from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.evaluation.summary import over_seeds
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
@@ -21,14 +22,14 @@ from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.joints import pose_entries
-from ropes.report.numbers import degrees, fixed, rms
 from ropes.report.page import render
 from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
-from ropes.report.words import capitalised
+from ropes.report.words import capitalised, degrees, fixed, rms
 from ropes.simulation.settings import SETTINGS
 
 _RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
+R = TypeVar("R", bound=MeasuredRow)
 
 
 def model_card(
@@ -59,14 +60,13 @@ def model_card(
     Raises:
         UserError: the results are of another run, or the package has no such preset.
     """
-    rows = [row for row in results.rows if _is_of(run, row)]
+    rows = _of(run, results.rows)
     if {row.joint for row in rows} != set(run.joints):
         raise UserError(
             f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
         )
-    not_shifted = [row for row in results.shift_rows if _is_of(run, row)]
     provenance = dataset.provenance or {}
-    method, described = method_named(run.method), provenance.get("setting", {}).get("cameras")
+    described = provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
     card = render(
         "model_card.md.j2",
@@ -74,7 +74,7 @@ def model_card(
         run=run,
         sizes=_sizes(run),
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
-        method=method.description or f"{capitalised(method.summary)}.",
+        method=_about(run),
         joints=run.joints,
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
@@ -88,16 +88,11 @@ def model_card(
         commands=commands(run, provenance, calibration),
         results=results,
         labels=CALIBRATION_LABELS,
-        tables=[
-            *_figures(rows, not_shifted, run.joints),
-            *_poses([row for row in results.pose_rows if _is_of(run, row)]),
-            *_trust([row for row in results.trust_rows if _is_of(run, row)]),
-            *_flags([row for row in results.flag_rows if _is_of(run, row)]),
-        ],
+        tables=[*_figures(rows, _of(run, results.shift_rows), run.joints), *_further(run, results)],
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
-        licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
+        licence=_licence(),
     )
     return wrapped(card)
 
@@ -181,18 +176,14 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
         yield Table([title, *joints], lines).markdown()
 
 
-def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
-    """The table of pose errors."""
-    if rows:
-        lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)]
-        columns = [f"pose of {rows[0].link}", "position, mm", "orientation, °", "ADD, mm", "AUC of ADD"]
+def _further(run: Run, results: Results) -> Iterator[str]:
+    """Tables of pose errors, of intervals over the joints, and of the flag on out-of-distribution images."""
+    if poses := _of(run, results.pose_rows):
+        lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(poses)]
+        columns = [f"pose of {poses[0].link}", "position, mm", "orientation, °", "ADD, mm", "AUC of ADD"]
         yield Table(columns, lines).markdown()
-
-
-def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
-    """The table of intervals: coverage and width over the joints, and the flag's AUROC."""
-    if rows:
-        groups = grouped(rows, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
+    if intervals := _of(run, results.trust_rows):
+        groups = grouped(intervals, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
         lines = [
             [
                 _heading(split, occlusion),
@@ -205,17 +196,13 @@ def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
         ]
         columns = ["test data", "intervals", "coverage over joints", "width over joints, °", "AUROC of the flag"]
         yield Table(columns, lines, texts=range(4)).markdown()
-
-
-def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
-    """The table of the flag on out-of-distribution images."""
-    if rows:
-        lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
+    if flags := _of(run, results.flag_rows):
+        lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(flags)]
         yield Table(["out-of-distribution images", "AUROC of the flag", "flagged"], lines).markdown()
 
 
-def _is_of(run: Run, row: Row | PoseRow | CoverageRow | FlagRow) -> bool:
-    return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
+def _of(run: Run, rows: Iterable[R]) -> list[R]:
+    return [row for row in rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
 
 
 def _heading(split: str, occlusion: int) -> str:
@@ -229,3 +216,78 @@ def _sizes(run: Run) -> str:
     if len(set(sizes)) == 1:
         return sizes[0]
     return ", ".join(f"{size} ({camera})" for size, camera in zip(sizes, run.cameras, strict=True))
+
+
+def hub_card(
+    name: str, run: Run, config: Mapping[str, Any], *, card: str | None = None, results: Results | None = None
+) -> str:
+    """The card as Markdown, with a block of metadata in YAML.
+
+    Args:
+        name: of the estimator.
+        run: the fit.
+        config: the description of the exported file, config.json.
+        card: the model card of `ropes.report.model_card`; None for a short one.
+        results: evaluation of the run, for the metrics; None for none.
+    """
+    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
+    rows = [] if results is None else _of(run, results.rows)
+    reported = [row for row in rows if not row.occlusion and row.calibration_labels == labels]
+    about = ModelCardData(
+        library_name="ropes",
+        license=_licence().lower(),
+        pipeline_tag="robotics",
+        tags=["robotics", "joint-angles", "causal-representation-learning", config["format"]],
+        model_name=name,
+        eval_results=_metrics(run, reported) or None,
+    )
+    return render(
+        "hub_card.md.j2",
+        metadata=about.to_yaml(),
+        name=name,
+        card=card,
+        config=config,
+        run=run,
+        method=_about(run),
+        side=config["inputs"][0]["shape"][1],
+        letterboxed=any(
+            [camera["height"], camera["width"]] != list(entry["shape"][1:3])
+            for camera, entry in zip(config["cameras"], config["inputs"], strict=True)
+        ),
+    )
+
+
+def _about(run: Run) -> str:
+    """The method in a sentence."""
+    method = method_named(run.method)
+    return method.description or f"{capitalised(method.summary)}."
+
+
+def _licence() -> str:
+    return metadata("ropes")["License-Expression"] or "Apache-2.0"
+
+
+def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
+    """Mean squared error and correlation, as means over the joints, for each test split."""
+    made = []
+    for split in dict.fromkeys(row.split for row in rows):
+        own = [row for row in rows if row.split == split]
+        figures = {
+            "mse": ("mean squared error over joints, rad²", [row.mse_mean for row in own]),
+            "mcc": ("mean correlation coefficient over joints", [row.mcc_mean for row in own]),
+        }
+        made += [
+            EvalResult(
+                task_type="robotics",
+                task_name="joint angles from images",
+                dataset_type=run.setting,
+                dataset_name=run.setting,
+                dataset_split=f"test-{split}",
+                metric_type=kind,
+                metric_name=words,
+                metric_value=float(f"{fmean(known):.3g}"),
+            )
+            for kind, (words, values) in figures.items()
+            if (known := [value for value in values if value is not None])
+        ]
+    return made

@@ -9,9 +9,8 @@ from ropes.evaluation.rows.criterion import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks
-from ropes.report.numbers import fixed
 from ropes.report.table import Table, paragraphs
-from ropes.report.words import joint_label, origin
+from ropes.report.words import fixed, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,

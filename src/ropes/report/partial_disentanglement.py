@@ -5,11 +5,9 @@ from statistics import fmean
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.partial import FreedRow
-from ropes.report.elements import tag
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, explained, tag
 from ropes.report.table import Table, grouped, paragraphs
-from ropes.report.words import in_words, joint_label, origin
+from ropes.report.words import fixed, in_words, joint_label, origin
 
 
 def freed(source: Source) -> Iterator[Section]:

@@ -13,9 +13,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.artefacts import arrays_of_seed, read_arrays
-from ropes.report.elements import Strip, absent, details, plot, strips, tag
-from ropes.report.numbers import Floats, fixed, median_and_range
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, Strip, absent, details, explained, plot, strips, tag
 from ropes.report.study_numbers import (
     ALL_REGRESSORS,
     CLASSIFIER,
@@ -40,7 +38,7 @@ from ropes.report.study_numbers import (
     transfers,
 )
 from ropes.report.table import Table, paragraphs
-from ropes.report.words import origin
+from ropes.report.words import Floats, fixed, median_and_range, origin
 from ropes.simulation.finger_setting import FEASIBILITY_FILE
 from ropes.simulation.settings import FINGER_CUBE
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ropes.evaluation.rows.model import ModelRow
 from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled, titled_panels
-from ropes.report.numbers import Floats
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
@@ -22,6 +21,7 @@ from ropes.report.study_numbers import (
     column,
     correlations,
 )
+from ropes.report.words import Floats
 from ropes.simulation.finger_setting import FACTORS as GRID
 
 #: Fewer values are drawn as dots only, without the outline of a violin.

@@ -7,8 +7,7 @@ import numpy as np
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
-from ropes.report.numbers import Floats, error, fixed
-from ropes.report.words import capitalised, counted, joint_label
+from ropes.report.words import Floats, capitalised, counted, error, fixed, joint_label
 
 #: Metrics from 0 to 1; some may fall below 0.
 METRICS = {

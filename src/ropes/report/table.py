@@ -9,8 +9,8 @@ import rich.table
 from markupsafe import Markup
 
 from ropes.evaluation.summary import JointErrors
-from ropes.report.elements import tag
-from ropes.report.numbers import error_and_deviation, fixed
+from ropes.report.page import tag
+from ropes.report.words import error_and_deviation, fixed
 
 #: Longest line of a Markdown file, outside tables.
 WIDTH = 120

@@ -10,10 +10,9 @@ from ropes.evaluation.rows.model import ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
-from ropes.report.numbers import degrees, error, fixed, rms
 from ropes.report.study_numbers import score_text
 from ropes.report.table import Table, grouped
-from ropes.report.words import joint_label, map_of
+from ropes.report.words import degrees, error, fixed, joint_label, map_of, rms
 
 #: The poses behind intervals.
 _FROM = {"anchors": "held-out poses, without labels", "labels": "labelled poses"}

@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.trust import INTERVALS, CoverageRow
-from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
-from ropes.report.numbers import degrees, fixed
-from ropes.report.page import Section, Source, explained
+from ropes.report.page import Section, Source, details, explained, plot, tag
 from ropes.report.table import Table, grouped, named_once, paragraphs
-from ropes.report.words import counted, in_words, joint_label, origin
+from ropes.report.words import counted, degrees, fixed, in_words, joint_label, origin
 
 #: Intervals in words, by their names in `CoverageRow`.
 KINDS = {
