@@ -197,7 +197,10 @@ def _training(path: Path) -> Mapping[str, Any] | None:
     if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
         raise UserError(f'{path} has no "stages"; run the training again')
     for stage, curves in content["stages"].items():
-        for label, curve in _networks(path, stage, curves).items():
+        if not isinstance(curves, dict):
+            raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
+        networks = curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}
+        for label, curve in networks.items():
             steps = len(curve["steps"]) if isinstance(curve.get("steps"), list) else 0
             for name, values in curve.items():
                 # A curve may be empty, but not of another length.
@@ -205,10 +208,3 @@ def _training(path: Path) -> Mapping[str, Any] | None:
                     where = ".".join(filter(None, ("stages", stage, label, name)))
                     raise UserError(f"{path}: {where} has {len(values)} values for {steps} steps")
     return content
-
-
-def _networks(path: Path, stage: str, curves: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Network → its curves: a network for each joint, or one network of the name ""."""
-    if not isinstance(curves, dict):
-        raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
-    return curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}

@@ -84,16 +84,12 @@ class Marks:
             return words
         if note not in self.notes:
             self.notes.append(note)
-        return f"{words} {_superscript(self.notes.index(note) + 1)}"
+        return f"{words} {str(self.notes.index(note) + 1).translate(_SUPERSCRIPTS)}"
 
     def markdown(self) -> str:
         """The notes as a list; empty without any."""
-        listed = [f"- {_superscript(number)} {note}." for number, note in enumerate(self.notes, 1)]
+        listed = [f"- {str(number).translate(_SUPERSCRIPTS)} {note}." for number, note in enumerate(self.notes, 1)]
         return "\n".join(["Differences from the paper's rows:", "", *listed]) if listed else ""
-
-
-def _superscript(number: int) -> str:
-    return str(number).translate(_SUPERSCRIPTS)
 
 
 def verdict(cells: Sequence[JointErrors]) -> str:
@@ -111,17 +107,10 @@ def verdict(cells: Sequence[JointErrors]) -> str:
     fitted = tuple(cell for cell in fitted if cell.label_share is None)
     said = [_against_ropes(free, UNLABELLED), _against_ropes(fitted, FITTED)]
     said = [*filter(None, said)] or [_lowest(fitted or free or [one for one in measured if one.label_share is None])]
-    return " ".join(filter(None, [*said, _with_labels(labelled)]))
-
-
-def _with_labels(cells: Sequence[JointErrors]) -> str:
-    """Methods with labels against the paper's RoboPEPP on the same share of them; empty without cells to compare."""
-    compared = [cell.mse_reached for cell in cells if cell.mse_reached is not None]
-    if not compared:
-        return ""
-    count = counted(len(compared), "cell")
-    reached = f"{sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of labels"
-    return f"Of {count} with training labels, {reached}."
+    if compared := [cell.mse_reached for cell in labelled if cell.mse_reached is not None]:
+        reached = f"{sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of labels"
+        said.append(f"Of {counted(len(compared), 'cell')} with training labels, {reached}.")
+    return " ".join(filter(None, said))
 
 
 def _lowest(own: Sequence[JointErrors]) -> str:

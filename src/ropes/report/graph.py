@@ -18,6 +18,8 @@ from ropes.report.page import plot, tag
 from ropes.report.table import Table, grouped
 from ropes.report.words import counted, fixed, joint_label
 
+#: Content of graph.json.
+Graph = Mapping[str, Any]
 #: Colour of edges that were not found, of joints that are not read and of undetermined pairs.
 _OPEN = "#8c8c8c"
 #: Words and style of an edge: found, and true where the truth is known; found but not true; true but not found.
@@ -28,7 +30,7 @@ _KINDS: dict[str, tuple[str, str, Any]] = {
 }
 
 
-def read_graph(path: Path) -> dict[str, Any] | None:
+def read_graph(path: Path) -> Graph | None:
     """Read graph.json of an evaluation; None where there is none.
 
     Raises:
@@ -53,13 +55,10 @@ def read_graph(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def edges(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
+def edges(graph: Graph) -> list[dict[str, Any]]:
     """The edges that were found, then the true ones that were not: "parent", "child", "effect", "error" and "kind".
 
     "effect" and "error" are None where a joint is not read.
-
-    Args:
-        graph: content of graph.json.
     """
     joints, true, found = list(graph["joints"]), graph["true"], graph["edges"]
     rows = []
@@ -72,13 +71,10 @@ def edges(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def unanswered(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
+def unanswered(graph: Graph) -> list[tuple[str, str]]:
     """Undetermined ordered pairs and the reason, in words.
 
     A joint that is not read comes first, with all its pairs.  Files of older versions record neither.
-
-    Args:
-        graph: content of graph.json.
     """
     unread: Mapping[str, str] = graph.get("unread", {})
     pairs = [row for row in graph.get("undetermined", []) if row["parent"] not in unread and row["child"] not in unread]
@@ -89,7 +85,7 @@ def unanswered(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def verdict(graph: Mapping[str, Any]) -> str:
+def verdict(graph: Graph) -> str:
     """A sentence on the graph and its distance from the true one."""
     count, true, open_ = len(graph["edges"]), graph["true"], len(graph.get("undetermined", []))
     found = f"{counted(count, 'edge') if count else 'No edges'} found"
@@ -103,13 +99,10 @@ def verdict(graph: Mapping[str, Any]) -> str:
     return f"{found}, {there}: structural Hamming distance {graph['distance']}{note}."
 
 
-def draw(graph: Mapping[str, Any]) -> Figure:
+def draw(graph: Graph) -> Figure:
     """The joints on a circle, with an arrow and its strength for each edge.
 
     A joint that is not read has a dashed box and a question mark; dotted lines join pairs that are undetermined.
-
-    Args:
-        graph: content of graph.json.
     """
     joints: Sequence[str] = graph["joints"]
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
@@ -150,7 +143,7 @@ def draw(graph: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _open_lines(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _open_lines(graph: Graph) -> list[tuple[str, str]]:
     """Undetermined pairs of joints that are read, without an edge between them."""
     drawn = [{row["parent"], row["child"]} for row in edges(graph)]
     kept = [
@@ -161,7 +154,7 @@ def _open_lines(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(first, second) for first, second in dict.fromkeys(kept) if {first, second} not in drawn]
 
 
-def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
+def elements(graph: Graph | None) -> Iterator[Markup]:
     """The elements of the page on a graph; none without one."""
     if graph is None:
         return
@@ -179,7 +172,7 @@ def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
         yield tag("ul", *(tag("li", f"{pairs}: {why}") for pairs, why in undetermined))
 
 
-def write_pictures(graph: Mapping[str, Any], out: Path) -> None:
+def write_pictures(graph: Graph, out: Path) -> None:
     """Write `out`/graph.json, graph.png and graph.svg (on white)."""
     figure = draw(graph)
     files.write_json(out / "graph.json", graph)
@@ -189,11 +182,11 @@ def write_pictures(graph: Mapping[str, Any], out: Path) -> None:
         temporary.write_bytes(to_png(figure))
 
 
-def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> None:
+def print_graph(graph: Graph, console: Console | None = None) -> None:
     """Print the edges with their strengths, the open pairs and the verdict.
 
     Args:
-        graph: content of graph.json.
+        graph: of an evaluation.
         console: defaults to standard output.
     """
     console = console or Console()

@@ -102,11 +102,7 @@ def _line(report: JointReport) -> list[str]:
 
 
 def picture(found: Inspection) -> Figure:
-    """A row a joint, and for each camera an example under each policy, and how often (or how far) each pixel changes.
-
-    Args:
-        found: to draw.
-    """
+    """A row a joint; for each camera an example under each policy, and how often (or how far) each pixel changes."""
     views = len(found.cameras)
     figure = Figure(figsize=(1.55 * 3 * views + 0.8, 1.6 * (len(found.joints) + 1)), layout="constrained")
     panels = figure.subplots(len(found.joints) + 1, 3 * views, squeeze=False)

@@ -125,11 +125,8 @@ def by_labels(source: Source) -> Iterator[Section]:
         return
     shifted = any(table.columns[-1].heading.endswith("not shifted") for _, table in tables)
     cards = [tag("div", tag("h3", heading), table.html(), class_="card wide") for heading, table in tables]
-    yield Section(
-        "labels",
-        "Error by number of calibration labels",
-        [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")],
-    )
+    text = explained("by_labels", shifted=shifted)
+    yield Section("labels", "Error by number of calibration labels", [text, tag("div", *cards, class_="cards")])
 
 
 def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors] = ()) -> Iterator[tuple[str, Table]]:
@@ -139,28 +136,21 @@ def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors
         cells: of all conditions; those with white squares are left out.
         not_shifted: of shifted poses, with lines fitted on poses in distribution; they are the last column.
     """
-    clear = [cell for cell in cells if cell.occlusion == 0]
-    beside = {(each.setup, each.method, each.split, each.joint): each for each in not_shifted if each.occlusion == 0}
-    for key, own in grouped(clear, lambda cell: (cell.setup, cell.method, cell.split)).items():
-        counts = sorted({cell.calibration_labels for cell in own})
+    by_fit, others = (
+        grouped((each for each in every if each.occlusion == 0), lambda cell: (cell.setup, cell.method, cell.split))
+        for every in (cells, not_shifted)
+    )
+    for (setup, method, split), own in by_fit.items():
+        counts = grouped(sorted(own, key=lambda cell: cell.calibration_labels), lambda cell: cell.calibration_labels)
         if len(counts) < 2:
             continue
+        columns = {f"{count:,}": group for count, group in counts.items()}
+        if beside := others.get((setup, method, split)):
+            columns[f"{beside[0].calibration_labels:,} not shifted"] = beside
+        at = {heading: {cell.joint: cell for cell in group} for heading, group in columns.items()}
         joints = sorted({cell.joint for cell in own})
-        at = {(cell.joint, cell.calibration_labels): cell for cell in own}
-        lines: list[list[object]] = [
-            [joint_label(joint), *(mse_entry(at.get((joint, count))) for count in counts)] for joint in joints
-        ]
-        others = [beside.get((*key, joint)) for joint in joints]
-        fitted = next((cell.calibration_labels for cell in others if cell), None)
-        headings = [f"{count:,}" for count in counts]
-        if fitted:
-            headings.append(f"{fitted:,} not shifted")
-            lines = [[*line, mse_entry(other)] for line, other in zip(lines, others, strict=True)]
-        setup, method, split = key
-        yield (
-            f"{in_words(setup, 0)} · {method}, {split}",
-            Table(["joint", *headings], lines),
-        )
+        lines = [[joint_label(joint), *(mse_entry(group.get(joint)) for group in at.values())] for joint in joints]
+        yield f"{in_words(setup, 0)} · {method}, {split}", Table(["joint", *columns], lines)
 
 
 def robustness(source: Source) -> Iterator[Section]:

@@ -1,6 +1,6 @@
 """Markdown table of the objectives of method ropes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from ropes.evaluation.paper import ANCHORS, mse_comparable
@@ -55,7 +55,8 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
         if own:
-            criteria = [_mean(of(row) for row in rows) for of in _CRITERIA.values()]
+            known = [[value for row in rows if (value := of(row)) is not None] for of in _CRITERIA.values()]
+            criteria = [f"{fmean(values):.3f}" if values else "" for values in known]
             lines.append([words, *(_both(own[joint]) for joint in joints), *criteria])
     bars = {cell.joint: cell for cell in here}
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
@@ -71,9 +72,3 @@ def _both(cell: JointErrors) -> str:
     deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
     return f"{error}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)})"
-
-
-def _mean(values: Iterable[float | None]) -> str:
-    """The mean of the known values; empty without any."""
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):.3f}" if known else ""

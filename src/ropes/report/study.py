@@ -1,7 +1,6 @@
 """The disentanglement study: sections of the page, and Markdown tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from ropes.report.study_numbers import (
     factor_names,
     findings,
     images_differ,
-    mean_ood1,
     ood2,
     score_text,
     selected,
@@ -62,6 +60,7 @@ _SHOWN = {
 #: Errors of the Markdown table.
 _ERRORS = {
     "trees_id": f"error {SCENARIOS['id']}",
+    "trees_ood1": "OOD1, mean of A to C",
     **{f"trees_{key}": SCENARIOS[key] for key in ("ood2_a", "ood2_b", "ood2_b_real")},
     "trees_ood": "error, shifted poses",
 }
@@ -125,29 +124,27 @@ def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
 
 def traversals(source: Source) -> Iterator[Section]:
     """Traversals of the latents of up to three models."""
-    content = [explained("traversals")]
-    for heading, arrays, row in _shown_models(source):
-        drawn = absent("No pictures were recorded.") if arrays is None else _traversals(heading, arrays, row)
-        content += [tag("h3", heading), drawn]
-    if len(content) > 1:
-        yield Section("traversals", "Traversals of the latents", content)
+    return _of_shown_models(source, "traversals", "Traversals of the latents", _traversals)
 
 
 def reconstructions(source: Source) -> Iterator[Section]:
     """Reconstructions of the same models, and their draws from the prior."""
-    content = [explained("reconstructions")]
-    for heading, arrays, _ in _shown_models(source):
-        if arrays is not None:
-            content += [tag("h3", heading), _reconstructions(heading, arrays)]
-    if len(content) > 1:
-        yield Section("reconstructions", "Reconstructions", content)
+    return _of_shown_models(source, "reconstructions", "Reconstructions", _reconstructions)
 
 
-def _shown_models(source: Source) -> Iterator[tuple[str, Arrays | None, ModelRow]]:
-    """Heading, pictures and row of the VAEs of smallest, median and largest DCI."""
+def _of_shown_models(
+    source: Source, name: str, title: str, draw: Callable[[str, Arrays, ModelRow], Markup]
+) -> Iterator[Section]:
+    """A section with pictures of the VAEs of smallest, median and largest DCI."""
+    content: list[Markup] = []
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
-        yield heading, arrays_of_seed(source.folder, row, "pictures.npz"), row
+        if (arrays := arrays_of_seed(source.folder, row, "pictures.npz")) is not None:
+            content += [tag("h3", heading), draw(heading, arrays, row)]
+        elif draw is _traversals:
+            content += [tag("h3", heading), absent("No pictures were recorded.")]
+    if content:
+        yield Section(name, title, [explained(name), *content])
 
 
 def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
@@ -164,7 +161,7 @@ def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
     return strips([("traversals, from −2 on the left to 2 standard deviations on the right", rows)], "stacked", heading)
 
 
-def _reconstructions(heading: str, arrays: Arrays) -> Markup:
+def _reconstructions(heading: str, arrays: Arrays, _: ModelRow) -> Markup:
     """Images above their reconstructions, and draws from the prior."""
     made = [
         Strip(words, pictures.stack([pictures.strip(arrays[f"{split}_{kind}"]) for kind in ("images", "made")]), True)
@@ -207,7 +204,7 @@ def study_markdown(found: Results) -> str:
     rows = found.model_rows
     heads, groups = _groups(rows)
     scores, factors = _scores(rows), factor_names(rows)
-    first = [[*words, *(_range(of(group), name) for name, of in scores.values())] for words, group in groups]
+    first = [[*words, *(_range(column(group, score), score) for score in scores)] for words, group in groups]
     second = [
         [*words, *(_range(np.array([row.informativeness[name] for row in group]), name) for name in factors)]
         for words, group in groups
@@ -221,7 +218,7 @@ def study_markdown(found: Results) -> str:
         origin(found, scene=False),
     )
     return paragraphs(
-        Table([*heads, *scores], first).markdown(),
+        Table([*heads, *scores.values()], first).markdown(),
         f"Prediction of each factor from all latents together (R²{classes}):",
         Table([*heads, *factors.values()], second).markdown(),
         "\n".join(f"- {sentence}" for sentence in sentences),
@@ -242,16 +239,14 @@ def _groups(rows: Sequence[ModelRow]) -> tuple[list[str], list[tuple[list[str], 
     return ["supervision", head, "models"], found
 
 
-def _scores(rows: Sequence[ModelRow]) -> Mapping[str, tuple[str, Callable[[Sequence[ModelRow]], Floats]]]:
-    """Heading → the name of a score, and its values for a group of models."""
-    found: dict[str, tuple[str, Callable[[Sequence[ModelRow]], Floats]]] = {}
+def _scores(rows: Sequence[ModelRow]) -> dict[str, str]:
+    """The scores of the table of groups, with their headings."""
     headings = METRICS | _ERRORS
-    for score in ("dci", "mig", "sap", "modularity", "mcc", "informativeness", *_ERRORS):
-        if np.isfinite(column(rows, score)).any():
-            found[headings[score]] = score, partial(column, score=score)
-        if score == "trees_id" and transfers(rows):
-            found["OOD1, mean of A to C"] = "trees_ood1", mean_ood1
-    return found
+    shown = {
+        score: transfers(rows) if score == "trees_ood1" else bool(np.isfinite(column(rows, score)).any())
+        for score in ("dci", "mig", "sap", "modularity", "mcc", "informativeness", *_ERRORS)
+    }
+    return {score: headings[score] for score, measured in shown.items() if measured}
 
 
 def _range(values: Floats, score: str) -> str:

@@ -76,14 +76,13 @@ def label_free_scatter(rows: Sequence[ModelRow]) -> Figure:
 
 
 @styled
-def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
+def noise_violins(rows: Sequence[ModelRow]) -> Figure:
     """Transfer error without and with input noise in every scenario (Fig. 6)."""
     names = _transferred(rows)
     values = {
-        name: {words: column(group, f"{regressor}_{key}") for words, group in _by_noise(rows)}
-        for key, name in names.items()
+        name: {words: column(group, f"trees_{key}") for words, group in _by_noise(rows)} for key, name in names.items()
     }
-    return _noise_figure(values, f"error, {REGRESSORS[regressor]}", columns=len(names), width=1.75 * len(names))
+    return _noise_figure(values, f"error, {REGRESSORS['trees']}", columns=len(names), width=1.75 * len(names))
 
 
 @styled
@@ -100,9 +99,9 @@ def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
 
 
 @styled
-def factor_violins(rows: Sequence[ModelRow], scenario: str, regressor: str = "trees") -> Figure:
+def factor_violins(rows: Sequence[ModelRow], scenario: str) -> Figure:
     """Transfer error of each factor without and with input noise (Fig. 15)."""
-    errors = {words: [row.errors[f"{regressor}_{scenario}"] for row in group] for words, group in _by_noise(rows)}
+    errors = {words: [row.errors[f"trees_{scenario}"] for row in group] for words, group in _by_noise(rows)}
     values = {
         name: {words: np.array([each[factor] for each in own]) for words, own in errors.items()}
         for factor, name in FACTORS.items()
