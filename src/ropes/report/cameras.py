@@ -15,10 +15,9 @@ from ropes.methods.registry import method_of
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import counted, fixed, in_words, joint_label, origin
+from ropes.report.words import RENDERERS, counted, fixed, in_words, joint_label, origin
 from ropes.simulation.camera_levels import LEVELS
 
-_RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 #: Renderer and level of the camera's faults.
 Images = tuple[str, str]
 #: Method and number of anchors.
@@ -42,7 +41,7 @@ def _fit(cell: JointErrors) -> Fit:
 
 def _place(images: Images) -> tuple[int, int]:
     """Order of images: by renderer, then by the strength of the faults."""
-    return list(_RENDERERS).index(images[0]), list(LEVELS).index(images[1])
+    return list(RENDERERS).index(images[0]), list(LEVELS).index(images[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +142,7 @@ def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
             cells, lambda cell: (tested_images(cell), training_images(cell), _fit(cell))
         ).items():
             at = {cell.joint: cell for cell in own}
-            images = [f"{_RENDERERS[renderer]}, {camera}" for renderer, camera in (tested, trained)]
+            images = [f"{RENDERERS[renderer]}, {camera}" for renderer, camera in (tested, trained)]
             entries = [f"{anchors:,}" if anchors else "", *(_entry(errors, at.get(joint)) for joint in errors.joints)]
             lines.append((images[0], [*images[1 : len(headings)], method, *entries]))
         if lines:
@@ -179,7 +178,7 @@ def figure(errors: CameraErrors) -> Figure:
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
             style: Any = {"color": colours[renderer, method], "linestyle": "-" if anchors == most else ":"}
-            label = f"{_RENDERERS[renderer]}, {method}, {anchors:,}"
+            label = f"{RENDERERS[renderer]}, {method}, {anchors:,}"
             panel.plot(places, [as_number(cell.mse) for cell in own], marker="o", markersize=4, label=label, **style)
         panel.set(yscale="log", xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)

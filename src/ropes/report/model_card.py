@@ -25,10 +25,9 @@ from ropes.report.joints import pose_entries
 from ropes.report.page import render
 from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
-from ropes.report.words import capitalised, degrees, fixed, rms
+from ropes.report.words import RENDERERS, capitalised, degrees, fixed, rms
 from ropes.simulation.settings import SETTINGS
 
-_RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 R = TypeVar("R", bound=MeasuredRow)
 
 
@@ -79,7 +78,7 @@ def model_card(
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
-        renderer=_RENDERERS.get(run.renderer or "", run.renderer),
+        renderer=RENDERERS.get(run.renderer or "", run.renderer),
         panda=run.setting in SETTINGS,
         calibration="the commanded distributions, without labels"
         if calibration.samples == 0

@@ -14,6 +14,7 @@ from ropes.report.words import error_and_deviation, fixed
 
 #: Longest line of a Markdown file, outside tables.
 WIDTH = 120
+#: Marks of numbers that reach the paper's or not: CSS class, sign, and meaning for screen readers.
 _MARKS = {True: ("yes", "✓", "reached"), False: ("no", "✗", "short")}
 Item = TypeVar("Item")
 
@@ -83,14 +84,6 @@ def mcc_entry(cell: JointErrors) -> Entry:
     return Entry(fixed(cell.mcc), deviations[: len(cell.seeds)], cell.mcc_reached)
 
 
-def mark(reached: bool | None) -> Markup:
-    """✓ or ✗ with its meaning for screen readers; empty for None."""
-    if reached is None:
-        return Markup("")
-    name, sign, word = _MARKS[reached]
-    return tag("span", sign, class_=name, title=word, role="img", **{"aria-label": word})
-
-
 class Table:
     """A table.
 
@@ -145,8 +138,14 @@ def _cell(column: Column, entry: object, first: bool) -> Markup:
     if first:
         return tag("th", entry, scope="row", class_="n" if column.number else None)
     names = " ".join(name for name, holds in (("n", column.number), ("paper", column.paper)) if holds)
-    beside = tag("td", mark(entry.reached if isinstance(entry, Entry) else None), class_="mark")
-    return tag("td", entry, class_=names or None) + (beside if column.marked else Markup(""))
+    cell = tag("td", entry, class_=names or None)
+    if not column.marked:
+        return cell
+    sign = ""
+    if isinstance(entry, Entry) and entry.reached is not None:
+        name, sign, word = _MARKS[entry.reached]
+        sign = tag("span", sign, class_=name, title=word, role="img", **{"aria-label": word})
+    return cell + tag("td", sign, class_="mark")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:

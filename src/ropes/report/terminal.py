@@ -1,6 +1,6 @@
 """Results and calibrations as tables for a terminal; 80 columns suffice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -49,23 +49,21 @@ def print_table(results: Results, console: Console | None = None) -> None:
             console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
 
 
-def _joints(cells: Iterable[JointErrors]) -> Table:
+def _joints(cells: Sequence[JointErrors]) -> Table:
     """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R²."""
-    found = list(cells)
-    measured = any(cell.r2 is not None for cell in found)
-    lines = [
+    measured = any(cell.r2 is not None for cell in cells)
+    lines: list[list[tuple[str, str]]] = [
         [
-            f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split,
-            joint_label(cell.joint),
-            rms(cell.mse),
-            _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
-            _beside(error(cell.mse), cell.paper_mse, cell.mse_reached),
-            *((fixed(cell.r2),) if measured else ()),
+            ("split", f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split),
+            ("joint", joint_label(cell.joint)),
+            ("RMS, °", rms(cell.mse)),
+            ("MCC", _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached)),
+            ("MSE, rad²", _beside(error(cell.mse), cell.paper_mse, cell.mse_reached)),
+            *([("R²", fixed(cell.r2))] if measured else []),
         ]
-        for cell in found
+        for cell in cells
     ]
-    heads = ("RMS, °", "MCC", "MSE, rad²", *(("R²",) if measured else ()))
-    return Table(["split", "joint", *heads], lines, texts=(0, 1))
+    return Table.of(lines, texts=(0, 1))
 
 
 def _beside(ours: str, paper: float | None, reached: bool | None) -> str:

@@ -20,6 +20,7 @@ from ropes.experiments.variants import ROPES_VARIANTS
 Floats = NDArray[np.float64]
 #: Smaller numbers are rounding errors of a zero.
 _ROUNDING = 1e-12
+RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 #: Ways from coordinates to radians.
 UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"
 #: Place of each line of the paper's Table 1, by setup and occlusion.
