@@ -144,11 +144,6 @@ def details(summary: str, *content: object, opened: bool = False) -> Markup:
     return tag("details", tag("summary", summary), *content, open="" if opened else None)
 
 
-def listing(entries: Iterable[tuple[str, str]]) -> Markup:
-    """Names and values."""
-    return tag("dl", *(tag(kind, text) for entry in entries for kind, text in zip(("dt", "dd"), entry, strict=True)))
-
-
 def page(source: Source, parts: Sequence[Part]) -> str:
     """The page as HTML, without network or scripts.
 

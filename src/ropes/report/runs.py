@@ -10,7 +10,7 @@ from ropes.evaluation.rows.joint import Row
 from ropes.methods.registry import method_named, method_of
 from ropes.report import artefacts, graph, joint_figures, pictures
 from ropes.report.artefacts import Artefacts, Evaluation, scatter_condition
-from ropes.report.page import Section, Source, Strip, absent, details, explained, image, listing, plot, strips, tag
+from ropes.report.page import Section, Source, Strip, absent, details, explained, image, plot, strips, tag
 from ropes.report.words import fixed, heading_of, joint_label
 
 Training = Mapping[str, Any]
@@ -98,7 +98,8 @@ def _content(run: Artefacts, rows: Sequence[Row], shown: dict[object, str]) -> I
     yield plot(curves, f"Training curves, {heading}") if curves else no_training
     for key, summary in (("settings", "Settings of this run"), ("provenance", "Provenance of this run")):
         if training.get(key):
-            yield details(summary, listing(_flat(training[key])))
+            entries = (tag("dt", name) + tag("dd", value) for name, value in _flat(training[key]))
+            yield details(summary, tag("dl", *entries))
 
 
 def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
