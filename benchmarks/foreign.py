@@ -23,7 +23,7 @@ from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
 from ropes.models.registry import find_run
-from ropes.report.numbers import rms
+from ropes.report.words import rms
 from ropes.simulation.corruption import OCCLUDER_NAMES, Hiding, occlude
 
 PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"

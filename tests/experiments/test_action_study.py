@@ -19,7 +19,7 @@ from ropes.experiments.run import reproduce
 from ropes.methods.delta.variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.methods.recipes import DeltaRecipe, Optimisation
 from ropes.methods.registry import method_of, methods_of
-from ropes.report.action_plots import framed
+from ropes.report.action_figures import framed
 from ropes.report.actions import action_markdown
 from ropes.report.html import write_report
 from ropes.simulation.actions import IID

@@ -31,8 +31,8 @@ from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models import registry
 from ropes.report.model_card import commands
-from ropes.report.numbers import error_and_deviation
 from ropes.report.table import WIDTH
+from ropes.report.words import error_and_deviation
 from tests import planar, tiny
 from tests.command_line import refusal
 

@@ -17,7 +17,8 @@ from ropes.common.files import read_json, write_json
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import results
 from ropes.evaluation.record import REVISION
-from ropes.experiments import collect, datasets
+from ropes.experiments import datasets
+from ropes.experiments import folder as experiment_folder
 from ropes.experiments import run as experiments
 from ropes.experiments.datasets import generate_dataset
 from ropes.experiments.fits import torch_threads
@@ -86,7 +87,7 @@ def of_an_arm(tmp_path: Path, tiny_data: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_every_model_is_fitted_once_in_its_own_process(out: Path) -> None:
     seen: list[int] = []
-    gather = collect.collect_results
+    gather = experiment_folder.collect_results
 
     def counted(*given: Any) -> results.Results:
         found = gather(*given)
@@ -203,7 +204,7 @@ def test_pictures_show_the_first_finished_seed(tmp_path: Path, tiny_run: Path) -
         about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
         write_json(run / "evaluation" / "artefacts" / setting / f"{label}-{seed}.json", {})
-    collect.copy_artefacts(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
+    experiment_folder.copy_artefacts(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
     assert list(tiny.tree(tmp_path / "artefacts")) == [f"{setting}/{label}-1.json"]
 
 

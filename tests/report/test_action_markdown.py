@@ -12,9 +12,8 @@ from ropes.common import files
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ActionRow
-from ropes.report.action_figures import recall_map
+from ropes.report.action_figures import delta_arrays, pairs_and_captions, plots, recall_map
 from ropes.report.action_numbers import DRAWN, advantage, in_order
-from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots
 from ropes.report.actions import action_markdown
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
@@ -166,7 +165,7 @@ def test_pictures_of_a_held_out_choice_are_found(tmp_path: Path) -> None:
     }
     files.write_arrays(tmp_path / "artefacts" / first / "cde-global" / "seed-4" / "deltas.npz", arrays)
     every = in_order([row("cde-global", 4, 0.8, first)])
-    found = delta_arrays(DRAWN, every[DRAWN], tmp_path)
+    found = delta_arrays(every[DRAWN], tmp_path)
     assert list(found) == ["cde-global"]
     drawn = {plot.kind: plot.figure for plot in plots(DRAWN, every[DRAWN], found)}
     titles = [panel.get_title() for panel in drawn["cde-global-nearest"].axes]

@@ -14,9 +14,8 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
 from ropes.report.cameras import cameras_markdown, errors_by_camera, figure, tables
-from ropes.report.curves import series
+from ropes.report.curves import label_curves, series
 from ropes.report.html import write_report
-from ropes.report.label_efficiency import label_curves
 from ropes.report.readme_tables import update
 from ropes.report.stills import write_figures
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
+from ropes.evaluation.summary import over_seeds
 from ropes.report import figures, joint_figures
+from tests.report.pages import a_row
 
 
 def curve(**changes: Any) -> dict[str, Any]:
@@ -83,12 +85,11 @@ def test_legend_uses_as_many_rows_as_needed() -> None:
 
 
 def test_occlusion_plot_shows_the_paper_only_where_it_has_numbers() -> None:
-    line = {"pixels": [0, 32], "ours": np.full((2, 2), 0.1), "std": np.full((2, 2), 0.01)}
-    paper = np.array([[0.2, 0.3], [np.nan, np.nan]])
-    figure = joint_figures.occlusions(["a", "b"], {"id": line | {"paper": paper}})
+    rows = [a_row(joint=joint, occlusion=size) for joint in ("panda_joint2", "a_joint") for size in (0, 32)]
+    figure = joint_figures.occlusions(over_seeds(rows))
     labels = [panel.get_legend_handles_labels()[1] for panel in figure.axes]
-    assert sorted(labels[0]) == ["ours, id", "paper, id"]
-    assert labels[1] == ["ours, id"]
+    assert labels[0] == ["ours, id"]
+    assert sorted(labels[1]) == ["ours, id", "paper, id"]
 
 
 @pytest.mark.parametrize("label", ['a "quoted" <label> & more', "plain"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropes.report.numbers import error, error_and_deviation, fixed, rms
+from ropes.report.words import error, error_and_deviation, fixed, rms
 
 sizes = st.floats(1e-9, 1e6)
 

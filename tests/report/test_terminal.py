@@ -12,8 +12,8 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.inference.calibration import Calibration, CalibrationErrors
 from ropes.methods.uncertainty.conformal import Intervals
-from ropes.report.numbers import error
 from ropes.report.terminal import print_calibration, print_table
+from ropes.report.words import error
 from tests.report.conftest import SETUPS, made_up_rows
 
 

@@ -81,16 +81,16 @@ def test_section_is_omitted_without_rows(tmp_path: Path) -> None:
 def test_seeds_are_averaged_and_methods_kept_separate() -> None:
     one, other = coverages([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
     assert (one.method, other.method) == ("anchored", "ldr")
-    first = one.lines[0]
-    assert (first.split, first.occlusion, first.joint) == ("id", 0, JOINTS[0])
-    assert first.pairs[0] == (0.91, 0.2)
-    assert first.auroc is None
+    place, first = next(iter(one.at.items()))
+    assert place == ("id", 0, JOINTS[0])
+    mean = first[one.kinds[0]]
+    assert (mean.coverage, mean.width, mean.auroc) == (0.91, 0.2, None)
 
 
 def test_labels_alone_give_one_kind_of_interval() -> None:
     (found,) = coverages([row for row in rows() if row.intervals == "labels"])
     assert coverage_table(found).columns[3].heading == "coverage, width from labels, 1,000 labels"
-    assert {len(line.pairs) for line in found.lines} == {1}
+    assert {len(rows) for rows in found.at.values()} == {1}
     (one,) = coverages([dataclasses.replace(rows()[0])])
     assert coverage_table(one).columns[3].heading == "coverage, width from held-out anchors, 1,000 labels"
 
@@ -100,8 +100,8 @@ def test_label_free_intervals_are_shown_too() -> None:
     bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
     (found,) = coverages([*rows(), *bare])
     assert coverage_table(found).columns[3].heading == "coverage, no labels"
-    assert {line.pairs[0][0] for line in found.lines} == {0.5}
-    assert {len(line.pairs) for line in found.lines} == {3}
+    assert {own["commanded", 0].coverage for own in found.at.values()} == {0.5}
+    assert {len(own) for own in found.at.values()} == {3}
 
 
 @pytest.mark.slow

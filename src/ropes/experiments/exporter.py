@@ -26,8 +26,7 @@ from ropes.inference.single_network import ExportedEstimator
 from ropes.methods.run import read_training
 from ropes.methods.weights import weights_digest
 from ropes.models.registry import CARD_FILE, read_card
-from ropes.report.hub_card import hub_card
-from ropes.report.model_card import model_card
+from ropes.report.model_card import hub_card, model_card
 
 CONFIG_FILE, README = "config.json", "README.md"
 #: Largest difference from the estimator, in radians (in units of the coordinate where it is not calibrated).

@@ -1,27 +1,134 @@
-"""Figures of methods that classify actions."""
+"""Figures of methods that classify actions, the plots of a setting in the order of the page, and their arrays."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.report.action_numbers import METHODS, MOVES, PAPER, SHIFTS, Methods, accuracies, known_mean
+from ropes.methods.delta.variants import ABLATED
+from ropes.report.action_numbers import (
+    ABLATIONS,
+    HELD_AGAINST,
+    METHODS,
+    MOVES,
+    PAPER,
+    SHIFTS,
+    Methods,
+    accuracies,
+    known_mean,
+    of_an_arm,
+)
+from ropes.report.artefacts import arrays_of_seed
 from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPER_COLOUR
-from ropes.report.numbers import Floats
-from ropes.report.words import joint_label
+from ropes.report.words import Floats, capitalised, joint_label
+from ropes.simulation.actions import SYSTEMATIC
+from ropes.simulation.settings import ACTION_PAIRS, RECORDED_PAIRS
+
+Arrays = Mapping[str, NDArray[Any]]
+_ORANGE = (213, 94, 0)
+
+
+class Plot(NamedTuple):
+    """A plot: its kind, for names of files; its label, for screen readers; its figure."""
+
+    kind: str
+    label: str
+    figure: Figure
+
+
+def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iterator[Plot]:
+    """The plots of a setting.
+
+    Args:
+        setup: its name.
+        methods: method → its rows, in order.
+        arrays_of: method → its arrays, see `delta_arrays`.
+    """
+    if of_an_arm(methods):
+        yield Plot("moves", "deltas of an arm's joints", joint_moves(methods))
+        if stepped := {name: arrays for name, arrays in arrays_of.items() if "moved_by" in arrays}:
+            yield Plot("lengths", "lengths of deltas against steps", lengths_against_steps(stepped))
+        return
+    plain = {name: own for name, own in methods.items() if name not in ABLATED}
+    if plain:
+        figure = shift_accuracies(plain, paper=setup in (ACTION_PAIRS, RECORDED_PAIRS))
+        yield Plot("accuracy", f"accuracy, {setup}", figure)
+    if ablated := {name: methods[name] for name in ABLATIONS if name in methods and len(methods) > len(plain)}:
+        yield Plot("ablations", f"ablations, {setup}", shift_accuracies(ablated))
+    if any(SYSTEMATIC in row.recall for own in plain.values() for row in own):
+        yield Plot("verbs", f"recall of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", recall_map(plain, SYSTEMATIC))
+    for name, arrays in arrays_of.items():
+        if name not in HELD_AGAINST:
+            continue
+        words, verbs = METHODS[name], arrays["verbs"].tolist()
+        figure = verb_map(arrays["cosines"], verbs, verbs, title=f"Cosines between mean {words}", digits=1)
+        yield Plot(f"{name}-cosines", f"cosines, {words}, {setup}", figure)
+        figure = delta_plane(arrays["plane"], arrays["plane_verbs"].tolist(), title=capitalised(words))
+        yield Plot(f"{name}-plane", f"deltas, {words}, {setup}", figure)
+        if "near_images" in arrays:
+            captions = [
+                [f"{verb} {noun}".strip() for verb, noun in zip(*row, strict=True)]
+                for row in zip(arrays["near_verbs"], arrays["near_nouns"], strict=True)
+            ]
+            figure = nearest_pairs(arrays["near_images"], captions, title=capitalised(words))
+            yield Plot(f"{name}-nearest", f"nearest deltas, {words}, {setup}", figure)
+
+
+def delta_arrays(methods: Methods, folder: Path) -> dict[str, Arrays]:
+    """Method → arrays of artefacts/SETUP/METHOD/seed-K/deltas.npz of its first seed, where they were recorded.
+
+    Raises:
+        UserError: an artefact is damaged.
+    """
+    found = {name: arrays_of_seed(folder, own[0], "deltas.npz") for name, own in methods.items()}
+    return {name: arrays for name, arrays in found.items() if arrays is not None}
+
+
+def pairs_and_captions(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
+    """Pairs of a split, (n, 2, S, S[, 3]), and their true and predicted actions; selected patches are framed."""
+    images = np.array(arrays[f"{split}_images"])
+    if patchwise:
+        images = framed(images, arrays[f"{split}_patches"], int(arrays["grid"]))
+    predicted = f"{split}_predicted"
+    answers = arrays[predicted if predicted in arrays else f"{split}_told"]  # the name in files of earlier versions
+    captions = [
+        f"{verb} {noun}".strip() + ("" if verb == answer else f" (predicted: {answer})")
+        for verb, noun, answer in zip(arrays[f"{split}_verbs"], arrays[f"{split}_nouns"], answers, strict=True)
+    ]
+    return images, captions
+
+
+def framed(images: NDArray[np.uint8], patches: NDArray[np.int64], cells: int) -> NDArray[np.uint8]:
+    """Draw frames around the selected patches of pairs.
+
+    Args:
+        images: (n, 2, S, S) or in colour (n, 2, S, S, 3).
+        patches: numbers of patches row by row, (n, K).
+        cells: patches along a side.
+
+    Returns:
+        The images in colour.
+    """
+    drawn = np.array(images if images.ndim == 5 else np.repeat(images[..., None], 3, axis=-1))
+    size = drawn.shape[2] // cells
+    frame = np.pad(np.zeros((size - 2, size - 2), bool), 1, constant_values=True)
+    for pair, chosen in zip(drawn, patches, strict=True):
+        for number in chosen:
+            top, left = size * (int(number) // cells), size * (int(number) % cells)
+            pair[:, top : top + size, left : left + size][:, frame] = _ORANGE
+    return drawn
 
 
 @styled
 def shift_accuracies(methods: Methods, *, paper: bool = False) -> Figure:
     """Accuracy of each method, a panel for each shift: seeds as dots, the mean as a line.
 
-    Args:
-        methods: name → its rows.
-        paper: show the paper's numbers, measured on other images, as rings.
+    `paper` shows the paper's numbers, measured on other images, as rings.
     """
     splits = [split for split in SHIFTS if any(split in row.accuracy for own in methods.values() for row in own)]
     figure, panels = make_panels(len(splits), height=0.9 + 0.32 * max(3, len(methods)), columns=3)
@@ -44,13 +151,6 @@ def shift_accuracies(methods: Methods, *, paper: bool = False) -> Figure:
     return figure
 
 
-@styled
-def cosine_map(cosines: Floats, verbs: Sequence[str], *, title: str) -> Figure:
-    """Cosines between the mean deltas of verbs."""
-    return _map(cosines, verbs, verbs, title=title, digits=1)
-
-
-@styled
 def recall_map(methods: Methods, split: str) -> Figure:
     """Recall of each verb by each method in a split, mean over seeds; blank where the split has no pair of it."""
     verbs = sorted({verb for own in methods.values() for row in own for verb in row.recall.get(split, {})})
@@ -59,11 +159,12 @@ def recall_map(methods: Methods, split: str) -> Figure:
     ]
     title = f"Recall of each verb, {SHIFTS[split]}"
     names = [METHODS.get(name, name) for name in methods]
-    return _map(np.array(shares), names, verbs, title=title, low=0.0, colours="Blues")
+    return verb_map(np.array(shares), names, verbs, title=title, low=0.0, colours="Blues")
 
 
-def _map(values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, **given: Any) -> Figure:
-    """A figure of one heat map."""
+@styled
+def verb_map(values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, **given: Any) -> Figure:
+    """A figure of one heat map, see `heat`."""
     height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + min(0.55 * len(columns), 14)
     figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
     heat(panel, values, rows, columns, **given)

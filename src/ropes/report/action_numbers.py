@@ -8,9 +8,8 @@ from scipy.stats import t
 
 from ropes.evaluation.rows.kinds import ActionRow
 from ropes.methods.delta.variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
-from ropes.report.numbers import Floats, fixed
 from ropes.report.table import grouped
-from ropes.report.words import capitalised
+from ropes.report.words import Floats, capitalised, fixed
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.simulation.settings import (
     ACTION_PAIRS,

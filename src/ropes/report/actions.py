@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from ropes.evaluation.results import Results
 from ropes.report import pictures
+from ropes.report.action_figures import Arrays, delta_arrays, pairs_and_captions, plots
 from ropes.report.action_numbers import (
     BESIDE,
     COSINES,
@@ -27,12 +28,9 @@ from ropes.report.action_numbers import (
     paper_scores,
     scores,
 )
-from ropes.report.action_plots import Arrays, delta_arrays, pairs_and_captions, plots
-from ropes.report.elements import image, plot, tag
-from ropes.report.numbers import fixed, median_and_range
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import Table, named_once, number_columns, paragraphs, text_columns
-from ropes.report.words import capitalised, origin
+from ropes.report.page import Section, Source, explained, image, plot, tag
+from ropes.report.table import Table, named_once, paragraphs
+from ropes.report.words import capitalised, fixed, median_and_range, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 
@@ -40,7 +38,7 @@ def settings(source: Source) -> Iterator[Section]:
     """A section for each setting, with figures and test pairs."""
     for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
-        arrays_of = delta_arrays(setup, methods, source.folder)
+        arrays_of = delta_arrays(methods, source.folder)
         content = [explained("arm" if arm else "objects")]
         content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():
@@ -83,8 +81,8 @@ def _accuracies(every: dict[str, Methods], *, timed: bool) -> Table:
     more = ["", ""] if timed else []
     lines += [("the paper, ProcTHOR", [METHODS[name], "", *paper_scores(name), *more]) for name in PAPER]
     heads = ["seeds", *SHIFTS.values(), "gap", *COSINES.values(), "active", "variance"]
-    columns = [*text_columns("images", "method"), *number_columns(*heads, *(("pairs", "seconds") if timed else ()))]
-    return Table(columns, [[name, *line] for name, line in lines] if timed else named_once(lines))
+    columns = ["images", "method", *heads, *(("pairs", "seconds") if timed else ())]
+    return Table(columns, [[name, *line] for name, line in lines] if timed else named_once(lines), texts=(0, 1))
 
 
 def action_markdown(found: Results) -> str:
@@ -121,12 +119,9 @@ def _advantages(every: dict[str, Methods]) -> Iterator[str]:
                 if any(better):
                     lines.append([SCENES.get(setup, setup), METHODS[ours], METHODS[other], *better])
     if lines:
-        columns = [
-            *text_columns("images", "method", "compared with"),
-            *number_columns(SHIFTS[COMPOSITIONAL], SHIFTS[SYSTEMATIC]),
-        ]
+        columns = ["images", "method", "compared with", SHIFTS[COMPOSITIONAL], SHIFTS[SYSTEMATIC]]
         yield "Difference of accuracy to other methods, paired by seed: mean (95% interval, Student's t):"
-        yield Table(columns, lines).markdown()
+        yield Table(columns, lines, texts=range(3)).markdown()
 
 
 def _arms(every: dict[str, Methods]) -> Iterator[str]:
@@ -142,4 +137,4 @@ def _arms(every: dict[str, Methods]) -> Iterator[str]:
                 if any(row.moves for row in own)
             ]
             yield "Deltas of the arm: median over its joints (minimum to maximum):"
-            yield Table([*text_columns("method"), *number_columns(*MOVES.values())], lines).markdown()
+            yield Table(["method", *MOVES.values()], lines).markdown()

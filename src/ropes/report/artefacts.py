@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation.rows.joint import SPLITS, Row
-from ropes.evaluation.rows.kinds import ModelRow
+from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.report.graph import read_graph
 from ropes.report.words import FITTED, capitalised
 
@@ -113,9 +113,13 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
         raise UserError(f"{path} cannot be read ({error}); run the evaluation again") from error
 
 
-def pictures_of(folder: Path, row: ModelRow) -> Path:
-    """Path of a model's sweeps and reconstructions in an experiment's `folder`."""
-    return folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz"
+def arrays_of_seed(folder: Path, row: MeasuredRow, file: str) -> dict[str, NDArray[Any]] | None:
+    """The arrays of `folder`/artefacts/SETUP/METHOD/seed-SEED/`file`; None without the file.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    return read_arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / file)
 
 
 def _evaluation(path: Path) -> Evaluation | None:
@@ -126,7 +130,7 @@ def _evaluation(path: Path) -> Evaluation | None:
     for needed in ("joints", "cameras"):
         if needed not in arrays:
             raise UserError(f"{path} has no array {needed}; run the evaluation again")
-    joints, cameras = (tuple(str(name) for name in arrays[key]) for key in ("joints", "cameras"))
+    joints, cameras = (tuple(map(str, arrays[key])) for key in ("joints", "cameras"))
     for name in _GROUPS["scatter"]:
         if groups["scatter"] and len(arrays[name]) != len(joints):
             raise UserError(f"{path}: {name} has {len(arrays[name])} rows for {len(joints)} joints")
@@ -193,7 +197,10 @@ def _training(path: Path) -> Mapping[str, Any] | None:
     if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
         raise UserError(f'{path} has no "stages"; run the training again')
     for stage, curves in content["stages"].items():
-        for label, curve in _networks(path, stage, curves).items():
+        if not isinstance(curves, dict):
+            raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
+        networks = curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}
+        for label, curve in networks.items():
             steps = len(curve["steps"]) if isinstance(curve.get("steps"), list) else 0
             for name, values in curve.items():
                 # A curve may be empty, but not of another length.
@@ -201,10 +208,3 @@ def _training(path: Path) -> Mapping[str, Any] | None:
                     where = ".".join(filter(None, ("stages", stage, label, name)))
                     raise UserError(f"{path}: {where} has {len(values)} values for {steps} steps")
     return content
-
-
-def _networks(path: Path, stage: str, curves: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Network → its curves: a network for each joint, or one network of the name ""."""
-    if not isinstance(curves, dict):
-        raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
-    return curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}

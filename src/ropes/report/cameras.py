@@ -1,37 +1,23 @@
 """Errors by renderer and by the faults of cameras: the section of the page, its figures, and the Markdown tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
-from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import (
-    Column,
-    Entry,
-    Table,
-    grouped,
-    mse_entry,
-    named_once,
-    number_columns,
-    paragraphs,
-    text_columns,
-)
-from ropes.report.words import counted, in_words, joint_label, origin
+from ropes.report.page import Section, Source, explained, plot, tag
+from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
+from ropes.report.words import RENDERERS, counted, fixed, in_words, joint_label, origin
 from ropes.simulation.camera_levels import LEVELS
 
-_RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 #: Renderer and level of the camera's faults.
 Images = tuple[str, str]
 #: Method and number of anchors.
@@ -55,13 +41,7 @@ def _fit(cell: JointErrors) -> Fit:
 
 def _place(images: Images) -> tuple[int, int]:
     """Order of images: by renderer, then by the strength of the faults."""
-    renderer, camera = images
-    return list(_RENDERERS).index(renderer), list(LEVELS).index(camera)
-
-
-def _words(images: Images) -> str:
-    renderer, camera = images
-    return f"{_RENDERERS[renderer]}, {camera}"
+    return list(RENDERERS).index(images[0]), list(LEVELS).index(images[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,23 +62,23 @@ class CameraErrors:
     own: tuple[JointErrors, ...]
     transferred: tuple[JointErrors, ...]
 
+    @property
+    def kind(self) -> str:
+        """The rest of the name of the figure's file."""
+        return f"{self.setup}-cameras{'-shifted' if self.split == 'ood' else ''}"
+
     def paper(self, joint: str) -> float | None:
         """MSE of the paper's ROPES on the same poses, rad²."""
         found = published(setup=self.setup, joint=joint, split=self.split)
         return found.mse if found else None
-
-    @cached_property
-    def _clean(self) -> Mapping[tuple[str, Fit, str], JointErrors]:
-        """Renderer, fit and joint → cell of clean images, read by the fit on such images."""
-        clean = [cell for cell in self.own if tested_images(cell)[1] == "clean"]
-        return {(tested_images(cell)[0], _fit(cell), cell.joint): cell for cell in clean}
 
     def ratio(self, cell: JointErrors) -> float | None:
         """Error relative to that of the fit on clean images of the tested renderer, with the same method and anchors.
 
         None where there is no such fit, and for that fit itself.
         """
-        clean = self._clean.get((tested_images(cell)[0], _fit(cell), cell.joint))
+        sought = (tested_images(cell)[0], "clean"), _fit(cell), cell.joint
+        clean = next((each for each in self.own if (tested_images(each), _fit(each), each.joint) == sought), None)
         if cell.mse is None or clean is None or clean is cell or not clean.mse:
             return None
         return cell.mse / clean.mse
@@ -150,34 +130,24 @@ def section(source: Source) -> Iterator[Section]:
 
 def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
     """Sentence and table of images like the training images, and of other images."""
-    numbers = number_columns("anchors", *map(joint_label, errors.joints))
+    numbers = ["anchors", *map(joint_label, errors.joints)]
     theirs = [errors.paper(joint) for joint in errors.joints]
-    paper: list[str | Entry] = ["", *("" if value is None else fixed(value) for value in theirs)]
-    beside = [("the paper's ROPES", ["", *paper])] if any(theirs) else []
-    lines = _lines(errors, errors.own, lambda cell: (tested_images(cell), *_fit(cell)))
-    named = [(_words(images), [method, *entries]) for (images, method, _), entries in lines.items()]
-    columns: list[Column] = [*text_columns("images", "method"), *numbers]
-    yield "Test images like the training images:", Table(columns, named_once([*named, *beside]))
-    if errors.transferred:
-        lines = _lines(
-            errors, errors.transferred, lambda cell: (tested_images(cell), training_images(cell), *_fit(cell))
-        )
-        named = [
-            (_words(tested), [_words(trained), method, *entries])
-            for (tested, trained, method, _), entries in lines.items()
-        ]
-        columns = [*text_columns("test images", "training images", "method"), *numbers]
-        yield "Other test images than the training images:", Table(columns, named_once(named))
-
-
-def _lines(errors: CameraErrors, cells: Sequence[JointErrors], key: Any) -> Mapping[Any, list[str | Entry]]:
-    """Key of a line → its number of anchors, and the error of each joint."""
-    lines: dict[Any, list[str | Entry]] = {}
-    for of_line, own in grouped(cells, key).items():
-        at = {cell.joint: cell for cell in own}
-        entries = [_entry(errors, at.get(joint)) for joint in errors.joints]
-        lines[of_line] = [f"{own[0].anchors:,}" if own[0].anchors else "", *entries]
-    return lines
+    paper = ["", "", *("" if value is None else fixed(value) for value in theirs)]
+    for words, headings, cells, beside in (
+        ("Test images like the training images:", ("images",), errors.own, any(theirs)),
+        ("Other test images than the training images:", ("test images", "training images"), errors.transferred, False),
+    ):
+        lines: list[tuple[str, Sequence[object]]] = []
+        for (tested, trained, (method, anchors)), own in grouped(
+            cells, lambda cell: (tested_images(cell), training_images(cell), _fit(cell))
+        ).items():
+            at = {cell.joint: cell for cell in own}
+            images = [f"{RENDERERS[renderer]}, {camera}" for renderer, camera in (tested, trained)]
+            entries = [f"{anchors:,}" if anchors else "", *(_entry(errors, at.get(joint)) for joint in errors.joints)]
+            lines.append((images[0], [*images[1 : len(headings)], method, *entries]))
+        if lines:
+            lines += [("the paper's ROPES", paper)] if beside else []
+            yield words, Table([*headings, "method", *numbers], named_once(lines), texts=range(len(headings) + 1))
 
 
 def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
@@ -185,9 +155,8 @@ def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
     if cell is None or cell.mse is None:
         return Entry("–")
     bar = errors.paper(cell.joint) if mse_comparable(errors.setup, errors.split) else None
-    entry = mse_entry(cell, None if bar is None else reaches(cell.mse, bar))
-    ratio = errors.ratio(cell)
-    return entry if ratio is None else replace(entry, beside=f"{fixed(ratio, 2)}×")
+    reached, ratio = None if bar is None else reaches(cell.mse, bar), errors.ratio(cell)
+    return replace(mse_entry(cell), reached=reached, beside="" if ratio is None else f"{fixed(ratio, 2)}×")
 
 
 @styled
@@ -209,24 +178,14 @@ def figure(errors: CameraErrors) -> Figure:
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
             style: Any = {"color": colours[renderer, method], "linestyle": "-" if anchors == most else ":"}
-            label = f"{_RENDERERS[renderer]}, {method}, {anchors:,}"
+            label = f"{RENDERERS[renderer]}, {method}, {anchors:,}"
             panel.plot(places, [as_number(cell.mse) for cell in own], marker="o", markersize=4, label=label, **style)
         panel.set(yscale="log", xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
     return shared_legend(drawn, panels)
-
-
-def figures(found: Results) -> Iterator[tuple[str, Figure]]:
-    """The rest of a file's name, and its figure."""
-    for errors in errors_by_camera(found):
-        yield _file(errors), figure(errors)
-
-
-def _file(errors: CameraErrors) -> str:
-    return f"{errors.setup}-cameras{'-shifted' if errors.split == 'ood' else ''}"
 
 
 def cameras_markdown(found: Results) -> str:
@@ -234,7 +193,7 @@ def cameras_markdown(found: Results) -> str:
     parts = []
     for errors in errors_by_camera(found):
         heading = in_words(errors.setup, 0, errors.split)
-        picture = f"../results/{found.name}-{found.preset}-{_file(errors)}.png"
+        picture = f"../results/{found.name}-{found.preset}-{errors.kind}.png"
         parts += [f"**{heading}**", f"![Error by camera level]({picture})"]
         parts += [text for words, table in tables(errors) for text in (words, table.markdown())]
     seeds = counted(len({row.seed for row in found.rows}), "training seed")

@@ -1,20 +1,32 @@
-"""Error against the number of anchors and the image size."""
+"""Error against properties of the training data: numbers of anchors, image sizes, numbers of labelled images."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, ScalarFormatter
 
-from ropes.evaluation.paper import CALIBRATION_LABELS
-from ropes.evaluation.summary import JointErrors, rendered_alike
+from ropes.evaluation import paper
+from ropes.evaluation.summary import JointErrors, least_labelled, rendered_alike
 from ropes.methods.registry import method_of
-from ropes.report.elements import plot, tag
-from ropes.report.figures import DASHED, FLOOR, INK, OURS, PAPER, as_number, shared_legend, styled, titled_panels
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import grouped
-from ropes.report.words import heading_of, joint_label
+from ropes.report.figures import (
+    DASHED,
+    FLOOR,
+    INK,
+    OURS,
+    PAPER,
+    as_number,
+    colour_cycle,
+    shared_legend,
+    styled,
+    titled_panels,
+)
+from ropes.report.page import Section, Source, explained, plot, tag
+from ropes.report.table import Table, grouped
+from ropes.report.words import heading_of, in_words, joint_label
 
 Axis = Literal["anchors", "image_size"]
 AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images, px"}
@@ -51,7 +63,7 @@ def series(cells: Sequence[JointErrors], axis: Axis) -> dict[tuple[str, str], tu
         for cell in cells
         if cell.occlusion == 0
         and cell.mse is not None
-        and cell.calibration_labels in (0, CALIBRATION_LABELS)
+        and cell.calibration_labels in (0, paper.CALIBRATION_LABELS)
         and cell.label_share is None
         and getattr(cell, axis) is not None
     ]
@@ -84,10 +96,11 @@ def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
     for panel, joint in zip(panels, joints, strict=True):
         own = [cell for cell in cells if cell.joint == joint]
         for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
-            fitted = [cell for cell in own if cell.split == split and cell.calibration_labels]
-            free = [cell for cell in own if cell.split == split and not cell.calibration_labels]
-            _draw(panel, axis, fitted, label=word, color=colour, marker="o", markersize=4)
-            _draw(panel, axis, free, label=f"{word}, no label", color=colour, linestyle=":")
+            fitted: dict[str, Any] = {"label": word, "marker": "o", "markersize": 4}
+            for labelled, style in ((True, fitted), (False, {"label": f"{word}, no label", "linestyle": ":"})):
+                if line := [each for each in own if each.split == split and bool(each.calibration_labels) == labelled]:
+                    across, errors = [getattr(each, axis) for each in line], [as_number(each.mse) for each in line]
+                    panel.plot(across, errors, color=colour, **style)
         compared = next((cell for cell in own if cell.split == "id" and cell.calibration_labels), None)
         for name, colour, word in (
             ("paper_mse", PAPER, "paper's ROPES, in distribution"),
@@ -97,17 +110,11 @@ def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
                 panel.axhline(value, color=colour, linestyle=DASHED, linewidth=1.2, label=word)
         panel.set(xscale="log", yscale="log", xlabel=AXES[axis])
         panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.set_minor_formatter("")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
     return shared_legend(figure, panels)
-
-
-def _draw(panel: Any, axis: Axis, cells: Sequence[JointErrors], **style: Any) -> None:
-    """Draw errors against `axis`, if there are any."""
-    if cells:
-        panel.plot([getattr(cell, axis) for cell in cells], [as_number(cell.mse) for cell in cells], **style)
 
 
 def described(cell: JointErrors) -> str:
@@ -118,3 +125,132 @@ def described(cell: JointErrors) -> str:
     if cell.erased:
         parts.append(f"squares in {cell.erased:.0%} of the training images")
     return ", ".join(parts)
+
+
+class LabelCurves(NamedTuple):
+    """Errors of one setup on test poses of one split, without squares.
+
+    `supervised` is method → joint → cells, by labels ascending; `unlabelled` is method → joint → its cell, with the map
+    without labels where there is one.
+    """
+
+    setup: str
+    split: str
+    joints: tuple[str, ...]
+    supervised: Mapping[str, Mapping[str, Sequence[JointErrors]]]
+    unlabelled: Mapping[str, Mapping[str, JointErrors]]
+
+
+def efficiency(source: Source) -> Iterator[Section]:
+    """The curves of every setup and split, and the numbers of labels from which on supervision errs less."""
+    content: list[Markup] = []
+    for curves in label_curves(source.cells):
+        heading = in_words(curves.setup, 0, curves.split)
+        drawn = plot(efficiency_figure(curves), f"MSE against labelled images, {heading}")
+        content += [tag("h3", heading), drawn, overtaken_table(curves).html()]
+    if content:
+        yield Section("efficiency", "Error by number of training labels", [explained("efficiency"), *content])
+
+
+def label_curves(cells: Iterable[JointErrors]) -> tuple[LabelCurves, ...]:
+    """Curves of each setup and split with a method on several numbers of labels and a method without labels.
+
+    Args:
+        cells: of all conditions.  Where images differ in renderer or camera, there are no curves.
+    """
+    cells = list(cells)
+    if not rendered_alike(cells):
+        return ()
+    measured = [cell for cell in cells if cell.occlusion == 0 and cell.mse is not None]
+    found = []
+    for (setup, split), group in grouped(measured, lambda cell: (cell.setup, cell.split)).items():
+        labelled = sorted((cell for cell in group if cell.label_share is not None), key=lambda cell: cell.labels)
+        supervised = {
+            method: grouped(own, lambda cell: cell.joint)
+            for method, own in grouped(labelled, lambda cell: method_of(cell.method)).items()
+        }
+        several = {method: lines for method, lines in supervised.items() if max(map(len, lines.values())) > 1}
+        free = {
+            method: {cell.joint: cell for cell in own}
+            for method, own in grouped(least_labelled(group), lambda cell: cell.method).items()
+        }
+        if several and free:
+            joints = tuple(sorted({cell.joint for cell in group}))
+            found.append(LabelCurves(setup, split, joints, several, free))
+    return tuple(found)
+
+
+@styled
+def efficiency_figure(curves: LabelCurves) -> Figure:
+    """MSE against labelled images, one panel a joint, both axes logarithmic; level lines use no label (Table 2)."""
+    figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="MSE, rad²")
+    methods = [*curves.supervised, *curves.unlabelled]
+    colours = dict(zip(methods, colour_cycle(len(methods)), strict=True))
+    for panel, joint in zip(panels, curves.joints, strict=True):
+        for method, lines in curves.supervised.items():
+            own = lines.get(joint, ())
+            images, errors = [cell.labels for cell in own], [as_number(cell.mse) for cell in own]
+            style: Any = {"color": colours[method], "marker": "o", "markersize": 4, "capsize": 2, "label": method}
+            panel.errorbar(images, errors, yerr=[cell.mse_std or 0.0 for cell in own], **style)
+        for method, at in curves.unlabelled.items():
+            if joint in at:
+                labels = f"{at[joint].calibration_labels:,} labels" if at[joint].calibration_labels else "no label"
+                style = {"color": colours[method], "linewidth": 1.4, "label": f"{method}, {labels}"}
+                panel.axhline(as_number(at[joint].mse), **style)
+        _draw_paper(panel, curves, joint)
+        panel.set(xscale="log", yscale="log", xlabel="labelled images")
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_minor_formatter("")
+        panel.yaxis.set_major_formatter(ScalarFormatter())
+        panel.yaxis.set_minor_formatter("")
+    return shared_legend(figure, panels)
+
+
+def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:
+    """Draw the paper's RoboPEPP at its own numbers of labels, and its ROPES."""
+    setup, split = curves.setup, curves.split
+    baseline = {
+        images: cell.mse
+        for share, images in paper.LABELLED_IMAGES.items()
+        if (cell := paper.supervised_with(share, setup=setup, joint=joint, split=split, occlusion=0)) is not None
+    }
+    style = {"color": INK, "linewidth": 1.1, "linestyle": DASHED, "alpha": 0.8}
+    if baseline:
+        panel.plot(list(baseline), list(baseline.values()), marker="D", markersize=3, label="paper's RoboPEPP", **style)
+    if (ropes := paper.published(setup=setup, joint=joint, split=split)) is not None:
+        panel.axhline(ropes.mse, label="paper's ROPES", **(style | {"linestyle": ":"}))
+
+
+def overtaken_table(curves: LabelCurves) -> Table:
+    """A line for each method without labels and each supervised one: where the latter overtakes, by joint."""
+    lines = []
+    for method, at in curves.unlabelled.items():
+        labels = max((cell.calibration_labels for cell in at.values()), default=0)
+        for against, supervised in curves.supervised.items():
+            numbers = [
+                overtaken(supervised.get(joint, ()), as_number(at[joint].mse)) if joint in at else "–"
+                for joint in curves.joints
+            ]
+            lines.append([method + (f" ({labels:,} after training)" if labels else ""), against, *numbers])
+    return Table(["without labels", "supervised", *map(joint_label, curves.joints)], lines, texts=(0, 1))
+
+
+def overtaken(supervised: Sequence[JointErrors], mse: float) -> str:
+    """Number of labelled images from which on a supervised method errs less than `mse`, in words: the last crossing.
+
+    Between two measured numbers, the error is interpolated as a power of the number (a straight line in the figure).
+
+    Args:
+        supervised: one joint's cells, by labels ascending.
+        mse: of the method without labels, rad².
+    """
+    points = [(cell.labels, cell.mse) for cell in supervised if cell.mse is not None]
+    if not points:
+        return "–"
+    if points[-1][1] >= mse:
+        return f"more than {points[-1][0]:,}"
+    for (fewer, worse), (more, better) in reversed(list(pairwise(points))):
+        if worse >= mse:
+            number = fewer * (more / fewer) ** (math.log(worse / mse) / math.log(worse / better))
+            return f"{round(number, 1 - math.floor(math.log10(number))):,.0f}"
+    return f"fewer than {points[0][0]:,}"

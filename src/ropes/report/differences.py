@@ -1,10 +1,12 @@
-"""How our rows of joint errors differ from the paper's rows beside them: marks in a table, and notes below it."""
+"""Our rows of joint errors beside the paper's: how they differ, as marks and notes of a table, and the verdict."""
+
+from collections.abc import Sequence
 
 from ropes.evaluation.paper import ONE_CAMERA, mse_comparable
-from ropes.evaluation.summary import JointErrors
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, without_labels
 from ropes.experiments.variants import OBJECTIVES
 from ropes.methods.registry import method_of
-from ropes.report.words import in_words
+from ropes.report.words import FITTED, TABLE1_ORDER, UNLABELLED, capitalised, counted, fixed, in_words, joint_label
 
 _NOT_IN_PAPER = "not in the paper"
 #: Method, or variant of method ropes, that differs from the paper's under every preset.
@@ -82,13 +84,62 @@ class Marks:
             return words
         if note not in self.notes:
             self.notes.append(note)
-        return f"{words} {_superscript(self.notes.index(note) + 1)}"
+        return f"{words} {str(self.notes.index(note) + 1).translate(_SUPERSCRIPTS)}"
 
     def markdown(self) -> str:
         """The notes as a list; empty without any."""
-        listed = [f"- {_superscript(number)} {note}." for number, note in enumerate(self.notes, 1)]
+        listed = [f"- {str(number).translate(_SUPERSCRIPTS)} {note}." for number, note in enumerate(self.notes, 1)]
         return "\n".join(["Differences from the paper's rows:", "", *listed]) if listed else ""
 
 
-def _superscript(number: int) -> str:
-    return str(number).translate(_SUPERSCRIPTS)
+def verdict(cells: Sequence[JointErrors]) -> str:
+    """The page's summary: how many in-distribution cells reach the paper, by the labels that they use.
+
+    Args:
+        cells: of all conditions; methods without labels are compared on Table 1, methods with labels wherever the paper
+            has a number.
+    """
+    measured = [cell for cell in cells if cell.split == "id" and cell.mcc is not None]
+    if not measured:
+        return "No in-distribution results yet."
+    free, fitted = without_labels(measured), calibrated_as_the_paper(measured)
+    labelled = [cell for cell in fitted if cell.label_share is not None]
+    fitted = tuple(cell for cell in fitted if cell.label_share is None)
+    said = [_against_ropes(free, UNLABELLED), _against_ropes(fitted, FITTED)]
+    said = [*filter(None, said)] or [_lowest(fitted or free or [one for one in measured if one.label_share is None])]
+    if compared := [cell.mse_reached for cell in labelled if cell.mse_reached is not None]:
+        reached = f"{sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of labels"
+        said.append(f"Of {counted(len(compared), 'cell')} with training labels, {reached}.")
+    return " ".join(filter(None, said))
+
+
+def _lowest(own: Sequence[JointErrors]) -> str:
+    """The lowest correlation, which no map to radians changes; empty without cells."""
+    if not own:
+        return ""
+    clear = [cell for cell in own if cell.occlusion == 0] or own
+    worst = min(clear, key=lambda cell: cell.mcc or 0.0)
+    lowest = f"{fixed(worst.mcc)} ({joint_label(worst.joint)})"
+    free = "" if any(cell.labels for cell in own) else " without training labels"
+    count = counted(len(clear), "cell")
+    return f"The lowest MCC of {count} is {lowest}{free}; the paper has no numbers for this setup."
+
+
+def _against_ropes(own: Sequence[JointErrors], how: str) -> str:
+    """Methods without labels against the paper's ROPES, by their map to radians; empty without cells to compare."""
+    compared = [cell for cell in own if (cell.setup, cell.occlusion) in TABLE1_ORDER and cell.mcc_reached is not None]
+    if not compared:
+        return ""
+    reached = sum(bool(cell.mcc_reached) for cell in compared)
+    by_error = [cell for cell in compared if cell.mse_reached is not None]
+    below = sum(bool(cell.mse_reached) for cell in by_error)
+    total = len(compared)
+    if how == FITTED and not any(cell.labels for cell in compared):
+        how += ", none of them in training"
+    count = counted(total, "cell")
+    if not by_error:
+        return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC; MSE does not compare."
+    which = "" if len(by_error) == total else f" in the {counted(len(by_error), 'cell')} where MSE compares"
+    if reached == total and below == len(by_error):
+        return f"{capitalised(how)}: all {count} compared with the paper's Table 1 reach its MCC and its MSE{which}."
+    return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC and {below} its MSE{which}."

@@ -16,12 +16,10 @@ from ropes.evaluation.drift.camera import CameraDrift
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.statistics import Drift, Estimate
 from ropes.report import pictures
-from ropes.report.elements import absent, image, plot, tag
 from ropes.report.figures import DASHED, FLOOR, OURS, PAPER, styled, titled_panels
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, document
-from ropes.report.table import Table, number_columns, text_columns
-from ropes.report.words import joint_label
+from ropes.report.page import Section, absent, document, image, plot, tag
+from ropes.report.table import Table
+from ropes.report.words import fixed, joint_label
 
 #: Frames of the running median in the plots, as a share of all.
 _SMOOTH = 0.05
@@ -110,26 +108,22 @@ def _half(each: Estimate) -> str:
 
 def joint_table(found: Check) -> Table:
     """A line for each joint: median of read minus logged angle, trend, half intervals, independent frames, change."""
-    columns = [
-        *text_columns("joint", "drifted"),
-        *number_columns("off, °", "±", "trend, °", "±", "frames", "since, s"),
-    ]
     lines = []
     for joint, each in zip(found.joints, found.drifts, strict=True):
         since = found.time_of(each.change, tested=True)
         lines.append(
             [
-                joint_label(joint),
-                "yes" if each.drifted else "no",
-                _signed(np.degrees(each.offset.value)),
-                _half(each.offset),
-                _signed(np.degrees(each.trend.value)),
-                _half(each.trend),
-                f"{each.effective:.0f}",
-                "" if since is None else f"{since:.1f}",
+                ("joint", joint_label(joint)),
+                ("drifted", "yes" if each.drifted else "no"),
+                ("off, °", _signed(np.degrees(each.offset.value))),
+                ("±", _half(each.offset)),
+                ("trend, °", _signed(np.degrees(each.trend.value))),
+                ("±", _half(each.trend)),
+                ("frames", f"{each.effective:.0f}"),
+                ("since, s", "" if since is None else f"{since:.1f}"),
             ]
         )
-    return Table(columns, lines)
+    return Table.of(lines, texts=(0, 1))
 
 
 @styled

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.report.numbers import fixed
+from ropes.report.words import fixed
 
 INK, RULE = "#1b1f24", "#d5dae1"
 # Okabe and Ito's palette: distinct for any colour vision, and in lightness.

@@ -1,6 +1,5 @@
 """The causal graph as a figure, as elements of the page, and for a terminal."""
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,24 @@ from rich.console import Console
 
 from ropes.common import files
 from ropes.errors import UserError
-from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, OURS, PAPER, to_png
-from ropes.report.numbers import fixed
-from ropes.report.table import Table, grouped, number_columns, text_columns
-from ropes.report.words import counted, joint_label
+from ropes.report.page import plot, tag
+from ropes.report.table import Table, grouped
+from ropes.report.words import counted, fixed, joint_label
 
-#: Style of an edge: found, and true where the truth is known; found but not true; true but not found.
-_KINDS: dict[str, tuple[str, Any]] = {"found": (OURS, "-"), "extra": (PAPER, "-"), "missing": ("#8c8c8c", DASHED)}
-#: Colour of joints that are not read and of undetermined pairs.
+#: Content of graph.json.
+Graph = Mapping[str, Any]
+#: Colour of edges that were not found, of joints that are not read and of undetermined pairs.
 _OPEN = "#8c8c8c"
-_WORDS = {"found": "found", "extra": "found, not true", "missing": "true, not found"}
+#: Words and style of an edge: found, and true where the truth is known; found but not true; true but not found.
+_KINDS: dict[str, tuple[str, str, Any]] = {
+    "found": ("found", OURS, "-"),
+    "extra": ("found, not true", PAPER, "-"),
+    "missing": ("true, not found", _OPEN, DASHED),
+}
 
 
-def read_graph(path: Path) -> dict[str, Any] | None:
+def read_graph(path: Path) -> Graph | None:
     """Read graph.json of an evaluation; None where there is none.
 
     Raises:
@@ -52,34 +55,26 @@ def read_graph(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def edges(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
+def edges(graph: Graph) -> list[dict[str, Any]]:
     """The edges that were found, then the true ones that were not: "parent", "child", "effect", "error" and "kind".
 
     "effect" and "error" are None where a joint is not read.
-
-    Args:
-        graph: content of graph.json.
     """
     joints, true, found = list(graph["joints"]), graph["true"], graph["edges"]
     rows = []
     for pair in [*found, *(pair for pair in true or [] if pair not in found)]:
         i, j = map(joints.index, pair)
         kind = "missing" if pair not in found else "extra" if true is not None and pair not in true else "found"
-        effect = graph["effects"][i][j]
+        effect, error = graph["effects"][i][j], graph["errors"][i][j]
         strength = None if effect is None else abs(effect)
-        rows.append(
-            {"parent": pair[0], "child": pair[1], "effect": strength, "error": graph["errors"][i][j], "kind": kind}
-        )
+        rows.append({"parent": pair[0], "child": pair[1], "effect": strength, "error": error, "kind": kind})
     return rows
 
 
-def unanswered(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
+def unanswered(graph: Graph) -> list[tuple[str, str]]:
     """Undetermined ordered pairs and the reason, in words.
 
     A joint that is not read comes first, with all its pairs.  Files of older versions record neither.
-
-    Args:
-        graph: content of graph.json.
     """
     unread: Mapping[str, str] = graph.get("unread", {})
     pairs = [row for row in graph.get("undetermined", []) if row["parent"] not in unread and row["child"] not in unread]
@@ -90,7 +85,7 @@ def unanswered(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def verdict(graph: Mapping[str, Any]) -> str:
+def verdict(graph: Graph) -> str:
     """A sentence on the graph and its distance from the true one."""
     count, true, open_ = len(graph["edges"]), graph["true"], len(graph.get("undetermined", []))
     found = f"{counted(count, 'edge') if count else 'No edges'} found"
@@ -104,13 +99,10 @@ def verdict(graph: Mapping[str, Any]) -> str:
     return f"{found}, {there}: structural Hamming distance {graph['distance']}{note}."
 
 
-def draw(graph: Mapping[str, Any]) -> Figure:
+def draw(graph: Graph) -> Figure:
     """The joints on a circle, with an arrow and its strength for each edge.
 
     A joint that is not read has a dashed box and a question mark; dotted lines join pairs that are undetermined.
-
-    Args:
-        graph: content of graph.json.
     """
     joints: Sequence[str] = graph["joints"]
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
@@ -120,14 +112,15 @@ def draw(graph: Mapping[str, Any]) -> Figure:
     rows = edges(graph)
     for row in rows:
         start, end = place[row["parent"]], place[row["child"]]
-        colour, style = _KINDS[row["kind"]]
+        _, colour, style = _KINDS[row["kind"]]
         line = {"color": colour, "linestyle": style, "linewidth": 1.0 + 3.0 * min(1.0, row["effect"] or 0.0)}
         ends: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 16, "shrinkA": 26, "shrinkB": 26}
         panel.add_patch(FancyArrowPatch(start, end, **ends, **line))
         # Nearer to the parent than to the child: where arrows cross in the middle, their numbers do not.
         x, y = start + 0.4 * (end - start)
         aside = np.array([start[1] - end[1], end[0] - start[0]]) / np.hypot(*(end - start)) * 0.075
-        panel.text(x + aside[0], y + aside[1], _figure(row["effect"], 2), ha="center", va="center", color=INK)
+        effect = "?" if row["effect"] is None else fixed(row["effect"], 2)
+        panel.text(x + aside[0], y + aside[1], effect, ha="center", va="center", color=INK)
     unread, lines = graph.get("unread", {}), _open_lines(graph)
     for first, second in lines:
         (x, y), (to_x, to_y) = (place[a] + 0.19 * (place[b] - place[a]) for a, b in ((first, second), (second, first)))
@@ -141,16 +134,16 @@ def draw(graph: Mapping[str, Any]) -> Figure:
             panel.text(x, y, label, ha="center", va="center", color=INK)
     panel.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2), aspect="equal")
     panel.axis("off")
-    legend = {_WORDS[kind]: look for kind, look in _KINDS.items() if kind in {row["kind"] for row in rows}}
-    legend |= {"undetermined": (_OPEN, ":")} if lines else {}
-    legend |= {"not read": (_OPEN, "--")} if unread else {}
+    legend = [look for kind, look in _KINDS.items() if kind in {row["kind"] for row in rows}]
+    legend += [("undetermined", _OPEN, ":")] if lines else []
+    legend += [("not read", _OPEN, "--")] if unread else []
     if legend:
-        handles = [Line2D([], [], color=colour, linestyle=style) for colour, style in legend.values()]
-        figure.legend(handles, list(legend), loc="outside lower center", ncols=3)
+        handles = [Line2D([], [], color=colour, linestyle=style, label=words) for words, colour, style in legend]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 
-def _open_lines(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _open_lines(graph: Graph) -> list[tuple[str, str]]:
     """Undetermined pairs of joints that are read, without an edge between them."""
     drawn = [{row["parent"], row["child"]} for row in edges(graph)]
     kept = [
@@ -161,11 +154,7 @@ def _open_lines(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(first, second) for first, second in dict.fromkeys(kept) if {first, second} not in drawn]
 
 
-def _figure(value: float | None, digits: int) -> str:
-    return "?" if value is None else fixed(value, digits)
-
-
-def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
+def elements(graph: Graph | None) -> Iterator[Markup]:
     """The elements of the page on a graph; none without one."""
     if graph is None:
         return
@@ -183,32 +172,31 @@ def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
         yield tag("ul", *(tag("li", f"{pairs}: {why}") for pairs, why in undetermined))
 
 
-def write_pictures(graph: Mapping[str, Any], out: Path) -> None:
+def write_pictures(graph: Graph, out: Path) -> None:
     """Write `out`/graph.json, graph.png and graph.svg (on white)."""
-    figure, drawn = draw(graph), io.BytesIO()
-    figure.savefig(drawn, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    figure = draw(graph)
     files.write_json(out / "graph.json", graph)
-    for name, content in (("graph.png", to_png(figure)), ("graph.svg", drawn.getvalue())):
-        with files.atomic_path(out / name) as temporary:
-            temporary.write_bytes(content)
+    with files.atomic_path(out / "graph.svg") as temporary:
+        figure.savefig(temporary, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    with files.atomic_path(out / "graph.png") as temporary:
+        temporary.write_bytes(to_png(figure))
 
 
-def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> None:
+def print_graph(graph: Graph, console: Console | None = None) -> None:
     """Print the edges with their strengths, the open pairs and the verdict.
 
     Args:
-        graph: content of graph.json.
+        graph: of an evaluation.
         console: defaults to standard output.
     """
     console = console or Console()
     if rows := edges(graph):
-        columns = [*text_columns("cause", "effect on"), *number_columns("strength", "± error"), *text_columns("")]
         lines = []
         for row in rows:
-            strengths = [_figure(row[name], 3) for name in ("effect", "error")]
-            kind = "" if graph["true"] is None else _WORDS[row["kind"]]
+            strengths = ["?" if row[name] is None else fixed(row[name]) for name in ("effect", "error")]
+            kind = "" if graph["true"] is None else _KINDS[row["kind"]][0]
             lines.append([joint_label(row["parent"]), joint_label(row["child"]), *strengths, kind])
-        console.print(Table(columns, lines).terminal())
+        console.print(Table(["cause", "effect on", "strength", "± error", ""], lines, texts=(0, 1, 4)).terminal())
     said = []
     for pairs, words in (
         ([] if "undetermined" in graph else graph["undecided"], "Possible edges, undecided by these poses"),

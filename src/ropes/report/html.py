@@ -12,15 +12,13 @@ from ropes.report import (
     actions,
     cameras,
     curves,
+    differences,
     joints,
-    label_efficiency,
-    overlays,
     partial_disentanglement,
     runs,
     study,
     study_numbers,
     trust,
-    verdict,
 )
 from ropes.report.page import Part, Source, page
 
@@ -29,14 +27,14 @@ PARTS = (
     Part(
         rows="rows",
         title=joints.title,
-        findings=lambda source: [verdict.sentence(source.cells)],
-        opening=overlays.opening,
+        findings=lambda source: [differences.verdict(source.cells)],
+        opening=runs.opening,
         sections=(
             joints.against_paper,
             cameras.section,
             joints.by_labels,
             curves.learning_curves,
-            label_efficiency.efficiency,
+            curves.efficiency,
             joints.robustness,
             trust.intervals_and_flags,
             joints.poses,

@@ -11,9 +11,8 @@ from ropes.evaluation.inspection import Inspection
 from ropes.evaluation.inspection.nuisances import Nuisances
 from ropes.evaluation.inspection.resolution import Resolution
 from ropes.evaluation.inspection.verdict import JointReport, ranked
-from ropes.report.numbers import fixed
-from ropes.report.table import Table, number_columns, text_columns
-from ropes.report.words import joint_label
+from ropes.report.table import Table
+from ropes.report.words import fixed, joint_label
 
 #: Sources of overlaps, in words.
 _SOURCES = {
@@ -50,9 +49,8 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         say(f"camera {camera}: {_nuisances(measured)}")
     if found.resolution is not None:
         say(_resolution(found.resolution))
-    columns = [*text_columns("weakest first"), *number_columns("moved, %", "contrast", "floor", "overlap")]
-    lines = [_line(report) for report in ranked(found.joints)]
-    console.print(Table([*columns, *text_columns("reason")], lines).terminal())
+    columns = ["weakest first", "moved, %", "contrast", "floor", "overlap", "reason"]
+    console.print(Table(columns, [_line(report) for report in ranked(found.joints)], texts=(0, 5)).terminal())
     paired = all(report.motion is None or report.motion.paired for report in found.joints)
     average = "" if paired else " on average (the anchors have no observational pose to compare with)"
     say(f"moved: share of pixels that an intervention changes{average}, by camera")
@@ -104,11 +102,7 @@ def _line(report: JointReport) -> list[str]:
 
 
 def picture(found: Inspection) -> Figure:
-    """A row a joint, and for each camera an example under each policy, and how often (or how far) each pixel changes.
-
-    Args:
-        found: to draw.
-    """
+    """A row a joint; for each camera an example under each policy, and how often (or how far) each pixel changes."""
     views = len(found.cameras)
     figure = Figure(figsize=(1.55 * 3 * views + 0.8, 1.6 * (len(found.joints) + 1)), layout="constrained")
     panels = figure.subplots(len(found.joints) + 1, 3 * views, squeeze=False)

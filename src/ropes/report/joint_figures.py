@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ropes.evaluation.paper import mse_comparable
+from ropes.evaluation.summary import JointErrors
 from ropes.report.figures import (
     DASHED,
     FLOOR,
@@ -22,8 +24,7 @@ from ropes.report.figures import (
     styled,
     titled_panels,
 )
-from ropes.report.numbers import fixed, rms
-from ropes.report.words import joint_label
+from ropes.report.words import fixed, joint_label, rms
 
 LN2 = float(np.log(2))
 #: A line of a training figure: its label, the recorded curves, and the name of one of them.
@@ -57,23 +58,27 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition
 
 
 @styled
-def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) -> Figure:
+def occlusions(cells: Sequence[JointErrors]) -> Figure:
     """MSE against the side of the white square, one panel a joint; solid ours, dashed the paper's (Table 11).
 
     Args:
-        joints: (d,) names.
-        lines: split -> {"pixels": (p,), "ours": (d, p), "std": (d, p), "paper": (d, p)}, rad²; NaN where there is no
-            value.
+        cells: of one setup and method.
     """
+    joints, pixels = sorted({cell.joint for cell in cells}), sorted({cell.occlusion for cell in cells})
     figure, panels = titled_panels(map(joint_label, joints), height=2.4, ylabel="MSE, rad²")
-    for index, panel in enumerate(panels):
-        for colour, (split, line) in zip((OURS, PAPER), lines.items(), strict=False):
+    for panel, joint in zip(panels, joints, strict=True):
+        for colour, split in zip((OURS, PAPER), dict.fromkeys(cell.split for cell in cells), strict=False):
+            at = {cell.occlusion: cell for cell in cells if (cell.joint, cell.split) == (joint, split)}
+            ours, std, paper = (
+                [as_number(getattr(at.get(size), name, None)) for size in pixels]
+                for name in ("mse", "mse_std", "paper_mse")
+            )
             style: Any = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2, "label": f"ours, {split}"}
-            panel.errorbar(line["pixels"], line["ours"][index], yerr=line["std"][index], **style)
-            if np.isfinite(line["paper"][index]).any():
+            panel.errorbar(pixels, ours, yerr=std, **style)
+            if mse_comparable(cells[0].setup, split) and np.isfinite(paper).any():
                 style = {"color": colour, "linestyle": DASHED, "linewidth": 1.2, "marker": "D", "markersize": 3}
-                panel.plot(line["pixels"], line["paper"][index], alpha=0.8, label=f"paper, {split}", **style)
-        panel.set(xlabel="white square, px", xticks=next(iter(lines.values()))["pixels"])
+                panel.plot(pixels, paper, alpha=0.8, label=f"paper, {split}", **style)
+        panel.set(xlabel="white square, px", xticks=pixels)
         panel.set_ylim(bottom=0)
     return shared_legend(figure, panels)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
 from markupsafe import Markup
 
 from ropes.evaluation.paper import mse_comparable
@@ -10,12 +9,24 @@ from ropes.evaluation.rows.kinds import PoseRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, pool, without_labels
 from ropes.methods.registry import method_of
 from ropes.report.differences import beside_the_paper
-from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
-from ropes.report.numbers import fixed, rms
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
-from ropes.report.words import FITTED, PREDICTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
+from ropes.report.page import Section, Source, absent, details, explained, plot, tag
+from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry
+from ropes.report.words import (
+    FITTED,
+    PREDICTED,
+    TABLE1_ORDER,
+    UNLABELLED,
+    fixed,
+    heading_of,
+    in_words,
+    joint_label,
+    map_of,
+    rms,
+)
+
+#: Column of the paper's numbers.
+_PAPER = Column("paper", paper=True)
 
 
 def title(source: Source) -> str:
@@ -73,32 +84,21 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     maps = [words for words in (UNLABELLED, FITTED, PREDICTED) if any(words in line for line in lines.values())]
     baseline = any(cell.all_labels_mse is not None for cell in block)
     measured = any(cell.r2 is not None for cell in block)
-    columns = [
-        *text_columns("joint"),
-        *number_columns("RMS, °"),
-        Column("MCC", marked=True),
-        Column("matched"),
-        Column("paper", paper=True),
-        *(Column(f"MSE {words}", marked=True) for words in maps),
-        Column("paper", paper=True),
-        *([Column("all labels", paper=True)] if baseline else []),
-        *(Column(f"R² {words}") for words in maps if measured),
-    ]
-    table: list[list[str | Entry]] = []
+    table: list[list[tuple[Column | str, object]]] = []
     for joint, line in lines.items():
         cell = next(line[words] for words in maps if words in line)
-        errors = [line.get(words) for words in maps]
+        errors = {words: line.get(words) for words in maps}
         table.append(
             [
-                joint_label(joint),
-                rms(cell.mse),
-                mcc_entry(cell, cell.mcc_reached),
-                fixed(cell.mcc_matched),
-                fixed(cell.paper_mcc),
-                *(mse_entry(one, one.mse_reached if one else None) for one in errors),
-                fixed(cell.paper_mse),
-                *([fixed(cell.all_labels_mse)] if baseline else []),
-                *(fixed(one.r2 if one else None) for one in errors if measured),
+                ("joint", joint_label(joint)),
+                ("RMS, °", rms(cell.mse)),
+                (Column("MCC", marked=True), mcc_entry(cell)),
+                ("matched", fixed(cell.mcc_matched)),
+                (_PAPER, fixed(cell.paper_mcc)),
+                *((Column(f"MSE {words}", marked=True), mse_entry(one)) for words, one in errors.items()),
+                (_PAPER, fixed(cell.paper_mse)),
+                *([(Column("all labels", paper=True), fixed(cell.all_labels_mse))] if baseline else []),
+                *((f"R² {words}", fixed(one.r2 if one else None)) for words, one in errors.items() if measured),
             ]
         )
     heading = tag("h3", heading_of(first.setup, first.method, first.occlusion))
@@ -106,7 +106,7 @@ def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     differences = next(filter(None, (beside_the_paper(cell, preset) for cell in block)), "")
     below = [tag("p", differences)] if differences else []
     wide = " wide" if len(maps) > 1 else ""
-    return tag("div", heading, Table(columns, table).html(), *below, variances or "", class_=f"card{wide}")
+    return tag("div", heading, Table.of(table).html(), *below, variances or "", class_=f"card{wide}")
 
 
 def _variances(block: Sequence[JointErrors]) -> Markup | None:
@@ -125,11 +125,8 @@ def by_labels(source: Source) -> Iterator[Section]:
         return
     shifted = any(table.columns[-1].heading.endswith("not shifted") for _, table in tables)
     cards = [tag("div", tag("h3", heading), table.html(), class_="card wide") for heading, table in tables]
-    yield Section(
-        "labels",
-        "Error by number of calibration labels",
-        [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")],
-    )
+    text = explained("by_labels", shifted=shifted)
+    yield Section("labels", "Error by number of calibration labels", [text, tag("div", *cards, class_="cards")])
 
 
 def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors] = ()) -> Iterator[tuple[str, Table]]:
@@ -139,28 +136,21 @@ def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors
         cells: of all conditions; those with white squares are left out.
         not_shifted: of shifted poses, with lines fitted on poses in distribution; they are the last column.
     """
-    clear = [cell for cell in cells if cell.occlusion == 0]
-    beside = {(each.setup, each.method, each.split, each.joint): each for each in not_shifted if each.occlusion == 0}
-    for key, own in grouped(clear, lambda cell: (cell.setup, cell.method, cell.split)).items():
-        counts = sorted({cell.calibration_labels for cell in own})
+    by_fit, others = (
+        grouped((each for each in every if each.occlusion == 0), lambda cell: (cell.setup, cell.method, cell.split))
+        for every in (cells, not_shifted)
+    )
+    for (setup, method, split), own in by_fit.items():
+        counts = grouped(sorted(own, key=lambda cell: cell.calibration_labels), lambda cell: cell.calibration_labels)
         if len(counts) < 2:
             continue
+        columns = {f"{count:,}": group for count, group in counts.items()}
+        if beside := others.get((setup, method, split)):
+            columns[f"{beside[0].calibration_labels:,} not shifted"] = beside
+        at = {heading: {cell.joint: cell for cell in group} for heading, group in columns.items()}
         joints = sorted({cell.joint for cell in own})
-        at = {(cell.joint, cell.calibration_labels): cell for cell in own}
-        lines: list[list[str | Entry]] = [
-            [joint_label(joint), *(mse_entry(at.get((joint, count))) for count in counts)] for joint in joints
-        ]
-        others = [beside.get((*key, joint)) for joint in joints]
-        fitted = next((cell.calibration_labels for cell in others if cell), None)
-        headings = [f"{count:,}" for count in counts]
-        if fitted:
-            headings.append(f"{fitted:,} not shifted")
-            lines = [[*line, mse_entry(other)] for line, other in zip(lines, others, strict=True)]
-        setup, method, split = key
-        yield (
-            f"{in_words(setup, 0)} · {method}, {split}",
-            Table([*text_columns("joint"), *number_columns(*headings)], lines),
-        )
+        lines = [[joint_label(joint), *(mse_entry(group.get(joint)) for group in at.values())] for joint in joints]
+        yield f"{in_words(setup, 0)} · {method}, {split}", Table(["joint", *columns], lines)
 
 
 def robustness(source: Source) -> Iterator[Section]:
@@ -168,21 +158,10 @@ def robustness(source: Source) -> Iterator[Section]:
     cells = calibrated_as_the_paper(source.cells)
     content: list[Markup] = []
     measured = [cell for cell in cells if cell.mse is not None]
-    for (setup, method), own in grouped(measured, lambda cell: (cell.setup, cell.method)).items():
-        pixels, joints = sorted({cell.occlusion for cell in own}), sorted({cell.joint for cell in own})
-        if len(pixels) < 2:
-            continue
-        lines = {}
-        for split, group in grouped(own, lambda cell: cell.split).items():
-            line = {name: np.full((len(joints), len(pixels)), np.nan) for name in ("ours", "std", "paper")}
-            for cell in group:
-                at = joints.index(cell.joint), pixels.index(cell.occlusion)
-                compared = cell.paper_mse is not None and mse_comparable(setup, split)
-                line["ours"][at], line["std"][at] = cell.mse, cell.mse_std
-                line["paper"][at] = cell.paper_mse if compared else np.nan
-            lines[split] = {"pixels": pixels, **line}
-        heading = heading_of(setup, method)
-        content += [tag("h3", heading), plot(occlusions(joints, lines), f"MSE, {heading}")]
+    for key, own in grouped(measured, lambda cell: (cell.setup, cell.method)).items():
+        if len({cell.occlusion for cell in own}) > 1:
+            heading = heading_of(*key)
+            content += [tag("h3", heading), plot(occlusions(own), f"MSE, {heading}")]
     if not content:
         return
     labelled, erased = any(cell.label_share is not None for cell in cells), any(cell.erased for cell in cells)
@@ -194,17 +173,13 @@ def poses(source: Source) -> Iterator[Section]:
     """Errors of the end effector's pose."""
     if not source.results.pose_rows:
         return
-    columns = [
-        *text_columns("setup", "method", "split"),
-        *number_columns("px"),
-        *text_columns("link in frame"),
-        *number_columns("position, mm", "orientation, °", "ADD, mm", "AUC"),
-    ]
-    lines: list[list[str | Entry]] = [
+    columns = ["setup", "method", "split", "px", "link in frame", "position, mm", "orientation, °", "ADD, mm", "AUC"]
+    lines = [
         [in_words(row.setup, 0), row.method, row.split, str(row.occlusion), f"{row.link} in {row.frame}", *entries]
         for row, entries in pose_entries(source.results.pose_rows)
     ]
-    yield Section("poses", "Pose of the end effector", [explained("poses"), Table(columns, lines).html()])
+    table = Table(columns, lines, texts=(0, 1, 2, 4))
+    yield Section("poses", "Pose of the end effector", [explained("poses"), table.html()])
 
 
 def pose_entries(rows: Iterable[PoseRow]) -> list[tuple[PoseRow, list[Entry]]]:
@@ -224,16 +199,11 @@ def all_numbers(source: Source) -> Iterator[Section]:
     """Every cell."""
     measured = any(cell.r2 is not None for cell in source.cells)
     columns = [
-        *text_columns("setup", "method", "split"),
-        *number_columns("px"),
-        *text_columns("joint"),
-        Column("MCC"),
-        Column("paper", paper=True),
-        *number_columns("RMS, °", "MSE, rad²"),
-        Column("paper", paper=True),
-        *number_columns(*(("R²",) if measured else ()), "training labels", "calibration labels", "seeds"),
+        *("setup", "method", "split", "px", "joint", "MCC", _PAPER, "RMS, °", "MSE, rad²", _PAPER),
+        *(("R²",) if measured else ()),
+        *("training labels", "calibration labels", "seeds"),
     ]
-    lines: list[list[str | Entry]] = [
+    lines = [
         [
             *(cell.setup, cell.method, cell.split, str(cell.occlusion), joint_label(cell.joint), mcc_entry(cell)),
             *(fixed(cell.paper_mcc), rms(cell.mse), mse_entry(cell), fixed(cell.paper_mse)),
@@ -243,4 +213,5 @@ def all_numbers(source: Source) -> Iterator[Section]:
         for cell in source.cells
     ]
     summary = f"{len(source.cells)} conditions, {len(source.results.rows)} rows"
-    yield Section("all", "All numbers", [details(summary, Table(columns, lines).html(), opened=not source.cells)])
+    table = Table(columns, lines, texts=(0, 1, 2, 4))
+    yield Section("all", "All numbers", [details(summary, table.html(), opened=not source.cells)])

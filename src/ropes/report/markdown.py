@@ -4,7 +4,8 @@ The compared fits decide the form: methods, labels in training (Table 2), or tra
 the paper's counterpart, which stands below ours.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ropes.evaluation.paper import (
@@ -23,9 +24,8 @@ from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks
-from ropes.report.numbers import fixed, rms
-from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, number_columns, paragraphs, text_columns
-from ropes.report.words import TABLE1_ORDER, counted, joint_label, method_label, origin
+from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
+from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, method_label, origin, rms
 
 NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
@@ -36,9 +36,9 @@ Condition = tuple[str, int, str]
 #: A fit's cells by joint.
 Fit = Mapping[str, JointErrors]
 #: The entries of a line after the name of its condition.
-Line = list[str | Entry]
-#: Condition in words → its lines.
-Blocks = Mapping[str, Sequence[Line]]
+Line = list[object]
+#: Conditions in words, with the lines of each.
+Blocks = Iterator[tuple[str, list[Line]]]
 
 
 def markdown(found: Results, *, label_free: bool = False) -> str:
@@ -79,8 +79,8 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
     """The blocks, each named in its first line."""
-    columns = [*text_columns(*words), *number_columns(*counts, *map(joint_label, joints))]
-    return Table(columns, named_once((name, line) for name, block in blocks.items() for line in block)).markdown()
+    lines = named_once((name, line) for name, block in blocks for line in block)
+    return Table([*words, *counts, *map(joint_label, joints)], lines, texts=range(len(words))).markdown()
 
 
 def _fits(cells: Iterable[JointErrors], key: Callable[[JointErrors], Any]) -> dict[Condition, dict[Any, Fit]]:
@@ -102,17 +102,11 @@ def _methods(
 ) -> Blocks:
     """A line for each method and number of labels, then the paper's ROPES and RoboPEPP.
 
-    Args:
-        cells: of any conditions.
-        joints: the columns.
-        not_shifted: of shifted poses, with lines fitted on poses in distribution.
-        marks: takes the notes.
-        label_free: leave out our lines that use labels; errors are RMS in degrees.
+    `not_shifted` are errors on shifted poses with lines fitted on poses in distribution.
     """
     order = sorted(
         cells, key=lambda cell: (cell.split, TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)))
     )
-    blocks = {}
     for condition, fits in _fits(order, lambda cell: (cell.method, -cell.calibration_labels)).items():
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
@@ -122,7 +116,12 @@ def _methods(
             words = marks.method(method, method_label(method), published=any(bars))
             labels = f"{next(iter(at.values())).labels - fewer:,}"
             lines.append([words, labels, *_ours(at, joints, bars, label_free)])
-            beside = {cell.joint: cell for cell in not_shifted if _fitted_as(cell) == (*condition, method, -fewer)}
+            fit = (*condition, method, -fewer)
+            beside = {
+                cell.joint: cell
+                for cell in not_shifted
+                if (cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels) == fit
+            }
             if beside:
                 lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, label_free)
@@ -130,12 +129,7 @@ def _methods(
             lines += _correlations(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
             lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, label_free)
-        blocks[name] = lines
-    return blocks
-
-
-def _fitted_as(cell: JointErrors) -> tuple[object, ...]:
-    return cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels
+        yield name, lines
 
 
 def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], marks: Marks) -> list[Line]:
@@ -162,26 +156,20 @@ def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks)
     Methods without labels come first and compare with the paper's ROPES; the others compare with its RoboPEPP.
     """
     order = sorted(cells, key=lambda cell: (cell.setup, cell.split, cell.occlusion))
-    blocks = {}
     for condition, fits in _fits(order, lambda cell: (cell.labels, method_of(cell.method))).items():
         ropes = [_paper_mse(None, condition, joint) for joint in joints]
         name, lines = marks.condition(*condition, published=any(ropes)), list[Line]()
         for (labels, method), at in sorted(fits.items(), key=lambda item: item[0]):
             bars = _of_paper([at], joints, "paper_mse") if labels else ropes
-            words = marks.method(method, method, published=any(ropes))
-            lines.append([words, _training_labels(at), *_ours(at, joints, bars)])
+            after = next(iter(at.values())).calibration_labels
+            words, count = marks.method(method, method, published=any(ropes)), f"{labels:,}"
+            count += f" + {after:,}" if after else ""
+            lines.append([words, count, *_ours(at, joints, bars)])
         lines += _published(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}"], ropes)
         for share, images in LABELLED_IMAGES.items():
             supervised = [_paper_mse(share, condition, joint) for joint in joints]
             lines += _published(["the paper's RoboPEPP", f"{images:,}"], supervised)
-        blocks[name] = lines
-    return blocks
-
-
-def _training_labels(at: Fit) -> str:
-    """Labelled images in training, plus the labelled poses of the line to radians."""
-    cell = next(iter(at.values()))
-    return f"{cell.labels:,}" + (f" + {cell.calibration_labels:,}" if cell.calibration_labels else "")
+        yield name, lines
 
 
 def _paper_mse(share: float | None, condition: Condition, joint: str) -> float | None:
@@ -194,9 +182,13 @@ def _paper_mse(share: float | None, condition: Condition, joint: str) -> float |
 
 def _variants(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
     """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP."""
-    conditions = _fits(sorted(cells, key=_by_size), lambda cell: (cell.method, cell.calibration_labels))
+
+    def by_size(cell: JointErrors) -> tuple[Any, ...]:
+        size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
+        return cell.setup, cell.split, cell.occlusion, method_of(cell.method), *size, -cell.calibration_labels
+
+    conditions = _fits(sorted(cells, key=by_size), lambda cell: (cell.method, cell.calibration_labels))
     several = len({method_of(method) for fits in conditions.values() for method, _ in fits}) > 1
-    blocks = {}
     for condition, fits in conditions.items():
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
@@ -206,8 +198,7 @@ def _variants(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks)
             lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
             lines += _published([f"the paper's {system}, {count:,} labels in training"], errors)
-        blocks[name] = lines
-    return blocks
+        yield name, lines
 
 
 def _of_paper(fits: Iterable[Fit], joints: Sequence[str], name: str) -> list[float | None]:
@@ -222,11 +213,6 @@ def _published(words: Sequence[str], values: Sequence[float | None], in_degrees:
     return [[*words, *shown]] if any(shown) else []
 
 
-def _by_size(cell: JointErrors) -> tuple[Any, ...]:
-    size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
-    return cell.setup, cell.split, cell.occlusion, method_of(cell.method), *size, -cell.calibration_labels
-
-
 def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degrees: bool = False) -> list[str | Entry]:
     """Our MSE of each joint, or its RMS in degrees; it reaches the bar if the MSE does so rounded like the paper's."""
     entries: list[str | Entry] = []
@@ -235,9 +221,8 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degre
         if cell is None or cell.mse is None:
             entries.append("")
         else:
-            compared = bar is not None and mse_comparable(cell.setup, cell.split)
-            reached = compared and bar is not None and reaches(cell.mse, bar)
-            entries.append(Entry(rms(cell.mse), (), reached) if in_degrees else mse_entry(cell, reached))
+            reached = bar is not None and mse_comparable(cell.setup, cell.split) and reaches(cell.mse, bar)
+            entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
     return entries
 
 

@@ -1,33 +1,34 @@
-"""The model card of a packaged estimator."""
+"""The model card of a packaged estimator, and the README of an exported one, with metadata for model hubs."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeVar
+
+from huggingface_hub import EvalResult, ModelCardData
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.kinds import CoverageRow, FlagRow, PoseRow
+from ropes.evaluation.rows.schema import MeasuredRow
+from ropes.evaluation.summary import over_seeds
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
 from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.joints import pose_entries
-from ropes.report.numbers import degrees, error_and_deviation, fixed, rms
 from ropes.report.page import render
-from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns, wrapped
+from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
-from ropes.report.words import capitalised
+from ropes.report.words import RENDERERS, capitalised, degrees, fixed, rms
 from ropes.simulation.settings import SETTINGS
 
-#: Marks lines for shifted poses that were fitted on poses in distribution.
-_NOT_SHIFTED = ", line from poses in distribution"
-_RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
+R = TypeVar("R", bound=MeasuredRow)
 
 
 def model_card(
@@ -58,14 +59,13 @@ def model_card(
     Raises:
         UserError: the results are of another run, or the package has no such preset.
     """
-    rows = [row for row in results.rows if _is_of(run, row)]
+    rows = _of(run, results.rows)
     if {row.joint for row in rows} != set(run.joints):
         raise UserError(
             f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
         )
-    not_shifted = [row for row in results.shift_rows if _is_of(run, row)]
     provenance = dataset.provenance or {}
-    method, described = method_named(run.method), provenance.get("setting", {}).get("cameras")
+    described = provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
     card = render(
         "model_card.md.j2",
@@ -73,12 +73,12 @@ def model_card(
         run=run,
         sizes=_sizes(run),
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
-        method=method.description or f"{capitalised(method.summary)}.",
+        method=_about(run),
         joints=run.joints,
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
-        renderer=_RENDERERS.get(run.renderer or "", run.renderer),
+        renderer=RENDERERS.get(run.renderer or "", run.renderer),
         panda=run.setting in SETTINGS,
         calibration="the commanded distributions, without labels"
         if calibration.samples == 0
@@ -87,16 +87,11 @@ def model_card(
         commands=commands(run, provenance, calibration),
         results=results,
         labels=CALIBRATION_LABELS,
-        tables=[
-            *_figures(rows, not_shifted, run.joints),
-            *_poses([row for row in results.pose_rows if _is_of(run, row)]),
-            *_trust([row for row in results.trust_rows if _is_of(run, row)]),
-            *_flags([row for row in results.flag_rows if _is_of(run, row)]),
-        ],
+        tables=[*_figures(rows, _of(run, results.shift_rows), run.joints), *_further(run, results)],
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
-        licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
+        licence=_licence(),
     )
     return wrapped(card)
 
@@ -160,56 +155,34 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
     """Tables of RMS, MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
     MCC has lines with the paper's number of labels only: no line to radians changes it.
-
-    Args:
-        rows: of these joints.
-        not_shifted: of shifted poses, with lines fitted on poses in distribution.
-        joints: in the order of the columns.
     """
-    angles: list[list[str | Entry]] = []
-    errors: list[list[str | Entry]] = []
-    correlations: list[list[str | Entry]] = []
-    for group, words in ((rows, ""), (not_shifted, _NOT_SHIFTED)):
+    tables: dict[str, list[list[object]]] = {"RMS error, °": [], "MSE, rad²": [], "MCC": []}
+    for group, words in ((rows, ""), (not_shifted, ", line from poses in distribution")):
         for (split, occlusion, labels), own in grouped(
-            group, lambda row: (row.split, row.occlusion, row.calibration_labels)
+            over_seeds(group), lambda cell: (cell.split, cell.occlusion, cell.calibration_labels)
         ).items():
-            by_joint = {row.joint: row for row in own}
-            ordered = [by_joint[joint] for joint in joints]
-            heading = _heading(split, occlusion) + _line(labels) + words
-            angles.append([heading, *(rms(row.mse_mean) for row in ordered)])
-            errors.append([heading, *(_entry(*error_and_deviation(row.mse_mean, row.mse_std)) for row in ordered)])
+            by_joint = {cell.joint: cell for cell in own}
+            cells = [by_joint[joint] for joint in joints]
+            line = (
+                f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
+            )
+            heading = _heading(split, occlusion) + ("" if labels == CALIBRATION_LABELS else line) + words
+            tables["RMS error, °"].append([heading, *(rms(cell.mse) for cell in cells)])
+            tables["MSE, rad²"].append([heading, *(str(mse_entry(cell)) for cell in cells)])
             if labels == CALIBRATION_LABELS and not words:
-                entries = [_entry(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in ordered]
-                correlations.append([heading, *entries])
-    for title, lines in (("RMS error, °", angles), ("MSE, rad²", errors), ("MCC", correlations)):
-        yield Table([*text_columns(title), *number_columns(*joints)], lines).markdown()
+                tables["MCC"].append([heading, *(str(mcc_entry(cell)) for cell in cells)])
+    for title, lines in tables.items():
+        yield Table([title, *joints], lines).markdown()
 
 
-def _entry(mean: str, deviation: str) -> Entry:
-    return Entry(mean, [deviation])
-
-
-def _line(labels: int) -> str:
-    """The map to radians, unless it is a line fitted on the paper's number of labels."""
-    if labels == CALIBRATION_LABELS:
-        return ""
-    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
-
-
-def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
-    """The table of pose errors."""
-    if rows:
-        lines: list[list[str | Entry]] = [
-            [_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)
-        ]
-        columns = [*text_columns(f"pose of {rows[0].link}"), *number_columns("position, mm", "orientation, °")]
-        yield Table([*columns, *number_columns("ADD, mm", "AUC of ADD")], lines).markdown()
-
-
-def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
-    """The table of intervals: coverage and width over the joints, and the flag's AUROC."""
-    if rows:
-        groups = grouped(rows, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
+def _further(run: Run, results: Results) -> Iterator[str]:
+    """Tables of pose errors, of intervals over the joints, and of the flag on out-of-distribution images."""
+    if poses := _of(run, results.pose_rows):
+        lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(poses)]
+        columns = [f"pose of {poses[0].link}", "position, mm", "orientation, °", "ADD, mm", "AUC of ADD"]
+        yield Table(columns, lines).markdown()
+    if intervals := _of(run, results.trust_rows):
+        groups = grouped(intervals, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
         lines = [
             [
                 _heading(split, occlusion),
@@ -220,20 +193,15 @@ def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
             ]
             for (split, occlusion, kind, labels), group in groups.items()
         ]
-        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, °")
-        yield Table([*heads, Column("AUROC of the flag")], lines).markdown()
+        columns = ["test data", "intervals", "coverage over joints", "width over joints, °", "AUROC of the flag"]
+        yield Table(columns, lines, texts=range(4)).markdown()
+    if flags := _of(run, results.flag_rows):
+        lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(flags)]
+        yield Table(["out-of-distribution images", "AUROC of the flag", "flagged"], lines).markdown()
 
 
-def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
-    """The table of the flag on out-of-distribution images."""
-    if rows:
-        lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
-        columns = [*text_columns("out-of-distribution images"), *number_columns("AUROC of the flag", "flagged")]
-        yield Table(columns, lines).markdown()
-
-
-def _is_of(run: Run, row: Row | PoseRow | CoverageRow | FlagRow) -> bool:
-    return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
+def _of(run: Run, rows: Iterable[R]) -> list[R]:
+    return [row for row in rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
 
 
 def _heading(split: str, occlusion: int) -> str:
@@ -247,3 +215,78 @@ def _sizes(run: Run) -> str:
     if len(set(sizes)) == 1:
         return sizes[0]
     return ", ".join(f"{size} ({camera})" for size, camera in zip(sizes, run.cameras, strict=True))
+
+
+def hub_card(
+    name: str, run: Run, config: Mapping[str, Any], *, card: str | None = None, results: Results | None = None
+) -> str:
+    """The card as Markdown, with a block of metadata in YAML.
+
+    Args:
+        name: of the estimator.
+        run: the fit.
+        config: the description of the exported file, config.json.
+        card: the model card of `ropes.report.model_card`; None for a short one.
+        results: evaluation of the run, for the metrics; None for none.
+    """
+    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
+    rows = [] if results is None else _of(run, results.rows)
+    reported = [row for row in rows if not row.occlusion and row.calibration_labels == labels]
+    about = ModelCardData(
+        library_name="ropes",
+        license=_licence().lower(),
+        pipeline_tag="robotics",
+        tags=["robotics", "joint-angles", "causal-representation-learning", config["format"]],
+        model_name=name,
+        eval_results=_metrics(run, reported) or None,
+    )
+    return render(
+        "hub_card.md.j2",
+        metadata=about.to_yaml(),
+        name=name,
+        card=card,
+        config=config,
+        run=run,
+        method=_about(run),
+        side=config["inputs"][0]["shape"][1],
+        letterboxed=any(
+            [camera["height"], camera["width"]] != list(entry["shape"][1:3])
+            for camera, entry in zip(config["cameras"], config["inputs"], strict=True)
+        ),
+    )
+
+
+def _about(run: Run) -> str:
+    """The method in a sentence."""
+    method = method_named(run.method)
+    return method.description or f"{capitalised(method.summary)}."
+
+
+def _licence() -> str:
+    return metadata("ropes")["License-Expression"] or "Apache-2.0"
+
+
+def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
+    """Mean squared error and correlation, as means over the joints, for each test split."""
+    made = []
+    for split in dict.fromkeys(row.split for row in rows):
+        own = [row for row in rows if row.split == split]
+        figures = {
+            "mse": ("mean squared error over joints, rad²", [row.mse_mean for row in own]),
+            "mcc": ("mean correlation coefficient over joints", [row.mcc_mean for row in own]),
+        }
+        made += [
+            EvalResult(
+                task_type="robotics",
+                task_name="joint angles from images",
+                dataset_type=run.setting,
+                dataset_name=run.setting,
+                dataset_split=f"test-{split}",
+                metric_type=kind,
+                metric_name=words,
+                metric_value=float(f"{fmean(known):.3g}"),
+            )
+            for kind, (words, values) in figures.items()
+            if (known := [value for value in values if value is not None])
+        ]
+    return made

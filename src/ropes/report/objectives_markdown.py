@@ -1,6 +1,6 @@
 """Markdown table of the objectives of method ropes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from ropes.evaluation.paper import ANCHORS, mse_comparable
@@ -9,9 +9,8 @@ from ropes.evaluation.rows.kinds import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks
-from ropes.report.numbers import fixed
-from ropes.report.table import Table, number_columns, paragraphs, text_columns
-from ropes.report.words import joint_label, origin
+from ropes.report.table import Table, paragraphs
+from ropes.report.words import fixed, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
@@ -56,15 +55,15 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
         if own:
-            criteria = [_mean(of(row) for row in rows) for of in _CRITERIA.values()]
+            known = [[value for row in rows if (value := of(row)) is not None] for of in _CRITERIA.values()]
+            criteria = [f"{fmean(values):.3f}" if values else "" for values in known]
             lines.append([words, *(_both(own[joint]) for joint in joints), *criteria])
     bars = {cell.joint: cell for cell in here}
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
     yield f"**{marks.condition(setup, 0)}**"
-    columns = [*text_columns("objective"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
-    yield Table(columns, lines).markdown()
+    yield Table(["objective", *map(joint_label, joints), *_CRITERIA], lines).markdown()
 
 
 def _both(cell: JointErrors) -> str:
@@ -73,9 +72,3 @@ def _both(cell: JointErrors) -> str:
     deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
     return f"{error}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)})"
-
-
-def _mean(values: Iterable[float | None]) -> str:
-    """The mean of the known values; empty without any."""
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):.3f}" if known else ""

@@ -5,11 +5,9 @@ from statistics import fmean
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import FreedRow
-from ropes.report.elements import tag
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import Table, grouped, number_columns, paragraphs, text_columns
-from ropes.report.words import in_words, joint_label, origin
+from ropes.report.page import Section, Source, explained, tag
+from ropes.report.table import Table, grouped, paragraphs
+from ropes.report.words import fixed, in_words, joint_label, origin
 
 
 def freed(source: Source) -> Iterator[Section]:
@@ -18,11 +16,8 @@ def freed(source: Source) -> Iterator[Section]:
         return
     content = [explained("freed")]
     for heading, joint_names, lines in freed_lines(source.results.freed_rows):
-        columns = [
-            *text_columns("method", "coordinate of"),
-            *number_columns(*joint_names, "explained by own joint", "by all joints"),
-        ]
-        content += [tag("h3", heading), Table(columns, lines).html()]
+        columns = ["method", "coordinate of", *joint_names, "explained by own joint", "by all joints"]
+        content += [tag("h3", heading), Table(columns, lines, texts=(0, 1)).html()]
     yield Section("freed", "Joints without interventions", content)
 
 
@@ -46,10 +41,7 @@ def freed_markdown(found: Results) -> str:
     """The same tables in Markdown, with the origin of their numbers."""
     parts: list[str] = []
     for heading, joint_names, lines in freed_lines(found.freed_rows):
-        columns = [
-            *text_columns("coordinate"),
-            *number_columns(*joint_names, "explained by own joint", "by all joints"),
-        ]
+        columns = ["coordinate", *joint_names, "explained by own joint", "by all joints"]
         named = [[f"{method}, coordinate of {joint}", *figures] for method, joint, *figures in lines]
         parts += [f"**{heading}**", Table(columns, named).markdown()]
     seeds = {row.seed for row in found.freed_rows}

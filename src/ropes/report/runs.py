@@ -1,6 +1,5 @@
-"""Sections of the page on single runs: one for each method and setup, from its artefacts."""
+"""Single runs on the page, from their artefacts: the first picture, and a section for each method and setup."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +10,23 @@ from ropes.evaluation.rows.joint import Row
 from ropes.methods.registry import method_named, method_of
 from ropes.report import artefacts, graph, joint_figures, pictures
 from ropes.report.artefacts import Artefacts, Evaluation, scatter_condition
-from ropes.report.elements import Strip, absent, details, listing, plot, strips, tag
-from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source, explained
-from ropes.report.words import heading_of, joint_label
+from ropes.report.page import Section, Source, Strip, absent, details, explained, image, plot, strips, tag
+from ropes.report.words import fixed, heading_of, joint_label
 
 Training = Mapping[str, Any]
+
+
+def opening(source: Source) -> list[Markup]:
+    """The overlays of the first method and setup that has any; empty without."""
+    for setup, method in dict.fromkeys((row.setup, row.method) for row in source.results.rows):
+        for run in artefacts.load(source.folder, {(setup, method)}):
+            if run.evaluation is not None and run.evaluation.overlays is not None:
+                drawn = run.evaluation.overlays["overlay_images"]
+                alt = "The arm at the estimated angles, drawn over images of the test split"
+                strip = pictures.strip(np.concatenate(list(drawn)))
+                caption = f"{alt}: {heading_of(setup, method)}. Each pose from {' and '.join(run.evaluation.cameras)}."
+                return [tag("figure", image(strip, alt), tag("figcaption", caption), class_="overlays")]
+    return []
 
 
 def each_run(source: Source) -> Iterator[Section]:
@@ -24,19 +34,16 @@ def each_run(source: Source) -> Iterator[Section]:
     rows = source.results.rows
     runs = {(row.setup, row.method): Artefacts(setup=row.setup, method=row.method) for row in rows}
     runs |= {(run.setup, run.method): run for run in artefacts.load(source.folder, runs)}
-    shown: dict[str, str] = {}
+    shown: dict[object, str] = {}
     for (setup, method), run in runs.items():
         own = [row for row in rows if (row.setup, row.method) == (setup, method)]
         yield Section(f"setup-{setup}-{method}", heading_of(setup, method), list(_content(run, own, shown)))
 
 
-def _content(run: Artefacts, rows: Sequence[Row], shown: dict[str, str]) -> Iterator[Markup]:
+def _content(run: Artefacts, rows: Sequence[Row], shown: dict[object, str]) -> Iterator[Markup]:
     """The elements of a run's section.
 
-    Args:
-        run: its artefacts.
-        rows: its measurements.
-        shown: digest of images of interventions → heading of the section that shows them; that of the run is added.
+    `shown` has images of interventions → heading of the section that shows them; that of the run is added.
     """
     evaluation, training = run.evaluation, run.training or {}
     heading, kind = heading_of(run.setup, run.method), method_of(run.method)
@@ -66,7 +73,8 @@ def _content(run: Artefacts, rows: Sequence[Row], shown: dict[str, str]) -> Iter
         yield strips(zip(evaluation.cameras, rows_of, strict=True), "stacked")
     yield tag("h3", "Samples of each intervention")
     if evaluation and evaluation.interventions:
-        first = shown.setdefault(_digest(evaluation), heading)
+        images = tuple((array.shape, array.tobytes()) for _, array in sorted(evaluation.interventions.items()))
+        first = shown.setdefault(images, heading)
         yield _interventions(evaluation) if first == heading else tag("p", f"The same images as under {first}.")
     else:
         yield absent("No intervention samples were recorded.")
@@ -90,7 +98,8 @@ def _content(run: Artefacts, rows: Sequence[Row], shown: dict[str, str]) -> Iter
     yield plot(curves, f"Training curves, {heading}") if curves else no_training
     for key, summary in (("settings", "Settings of this run"), ("provenance", "Provenance of this run")):
         if training.get(key):
-            yield details(summary, listing(_flat(training[key])))
+            entries = (tag("dt", name) + tag("dd", value) for name, value in _flat(training[key]))
+            yield details(summary, tag("dl", *entries))
 
 
 def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
@@ -114,14 +123,6 @@ def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
     yield strips(cameras, "stacked")
     if not (evaluation and evaluation.occluded):
         yield absent("No occluded reconstructions were recorded.")
-
-
-def _digest(evaluation: Evaluation) -> str:
-    """SHA-256 of the images of interventions, with their names."""
-    hashed = hashlib.sha256()
-    for name, array in sorted((evaluation.interventions or {}).items()):
-        hashed.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return hashed.hexdigest()
 
 
 def _interventions(evaluation: Evaluation) -> Markup:

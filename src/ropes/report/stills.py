@@ -17,12 +17,10 @@ from ropes.evaluation.rows.kinds import by_disentanglement
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
 from ropes.report import artefacts, cameras, figures, joint_figures, pictures, study_figures
-from ropes.report.action_figures import pair_grid
+from ropes.report.action_figures import delta_arrays, pair_grid, pairs_and_captions, plots
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
-from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots
-from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
-from ropes.report.curves import AXES, error_curves, series
-from ropes.report.label_efficiency import efficiency_figure, label_curves
+from ropes.report.artefacts import Evaluation, arrays_of_seed
+from ropes.report.curves import AXES, efficiency_figure, error_curves, label_curves, series
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
 
 
@@ -58,7 +56,8 @@ def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictur
             yield f"{setup}-{method}-{axis.replace('_', '-')}", error_curves(group, axis)
     for curves in label_curves(cells):
         yield f"{curves.setup}-labels{'-shifted' if curves.split == 'ood' else ''}", efficiency_figure(curves)
-    yield from cameras.figures(found)
+    for errors in cameras.errors_by_camera(found):
+        yield errors.kind, cameras.figure(errors)
     for run in artefacts.load(folder, {(row.setup, row.method) for row in found.rows}):
         if run.evaluation and method_of(run.method) == run.method:  # a variant is a point of the curves
             rows = [row for row in found.rows if (row.setup, row.method) == (run.setup, run.method)]
@@ -94,13 +93,13 @@ def _study(found: Results, folder: Path) -> Iterator[tuple[str, Figure | picture
         yield "transfer", study_figures.transfer_scatter(rows, OOD1)
         yield "noise", study_figures.noise_violins(rows)
     for best in by_disentanglement([row for row in rows if "elbo" in row.scores])[-1:]:
-        if (arrays := read_arrays(pictures_of(folder, best))) is not None:
+        if (arrays := arrays_of_seed(folder, best, "pictures.npz")) is not None:
             yield "sweeps", pictures.stack([pictures.strip(images) for images in arrays["sweeps"]])
 
 
 def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, Figure]]:
     """The plots of a setting of actions, and pairs with their selected patches."""
-    arrays_of = delta_arrays(setup, methods, folder)
+    arrays_of = delta_arrays(methods, folder)
     for plot in plots(setup, methods, arrays_of):
         yield plot.kind, plot.figure
     arrays = {} if of_an_arm(methods) else arrays_of.get("cde-patch", {})

@@ -1,7 +1,6 @@
 """The disentanglement study: sections of the page, and Markdown tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ from numpy.typing import NDArray
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
-from ropes.report.artefacts import pictures_of, read_arrays
-from ropes.report.elements import Strip, absent, details, plot, strips, tag
-from ropes.report.numbers import Floats, fixed, median_and_range
-from ropes.report.page import Section, Source, explained
+from ropes.report.artefacts import arrays_of_seed, read_arrays
+from ropes.report.page import Section, Source, Strip, absent, details, explained, plot, strips, tag
 from ropes.report.study_numbers import (
     ALL_REGRESSORS,
     CLASSIFIER,
@@ -31,7 +28,6 @@ from ropes.report.study_numbers import (
     factor_names,
     findings,
     images_differ,
-    mean_ood1,
     ood2,
     score_text,
     selected,
@@ -39,8 +35,8 @@ from ropes.report.study_numbers import (
     supervision_scores,
     transfers,
 )
-from ropes.report.table import Table, number_columns, paragraphs, text_columns
-from ropes.report.words import origin
+from ropes.report.table import Table, paragraphs
+from ropes.report.words import Floats, fixed, median_and_range, origin
 from ropes.simulation.finger_setting import FEASIBILITY_FILE
 from ropes.simulation.settings import FINGER_CUBE
 
@@ -64,6 +60,7 @@ _SHOWN = {
 #: Errors of the Markdown table.
 _ERRORS = {
     "trees_id": f"error {SCENARIOS['id']}",
+    "trees_ood1": "OOD1, mean of A to C",
     **{f"trees_{key}": SCENARIOS[key] for key in ("ood2_a", "ood2_b", "ood2_b_real")},
     "trees_ood": "error, shifted poses",
 }
@@ -127,29 +124,27 @@ def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
 
 def traversals(source: Source) -> Iterator[Section]:
     """Traversals of the latents of up to three models."""
-    content = [explained("traversals")]
-    for heading, arrays, row in _shown_models(source):
-        drawn = absent("No pictures were recorded.") if arrays is None else _traversals(heading, arrays, row)
-        content += [tag("h3", heading), drawn]
-    if len(content) > 1:
-        yield Section("traversals", "Traversals of the latents", content)
+    return _of_shown_models(source, "traversals", "Traversals of the latents", _traversals)
 
 
 def reconstructions(source: Source) -> Iterator[Section]:
     """Reconstructions of the same models, and their draws from the prior."""
-    content = [explained("reconstructions")]
-    for heading, arrays, _ in _shown_models(source):
-        if arrays is not None:
-            content += [tag("h3", heading), _reconstructions(heading, arrays)]
-    if len(content) > 1:
-        yield Section("reconstructions", "Reconstructions", content)
+    return _of_shown_models(source, "reconstructions", "Reconstructions", _reconstructions)
 
 
-def _shown_models(source: Source) -> Iterator[tuple[str, Arrays | None, ModelRow]]:
-    """Heading, pictures and row of the VAEs of smallest, median and largest DCI."""
+def _of_shown_models(
+    source: Source, name: str, title: str, draw: Callable[[str, Arrays, ModelRow], Markup]
+) -> Iterator[Section]:
+    """A section with pictures of the VAEs of smallest, median and largest DCI."""
+    content: list[Markup] = []
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
-        yield heading, read_arrays(pictures_of(source.folder, row)), row
+        if (arrays := arrays_of_seed(source.folder, row, "pictures.npz")) is not None:
+            content += [tag("h3", heading), draw(heading, arrays, row)]
+        elif draw is _traversals:
+            content += [tag("h3", heading), absent("No pictures were recorded.")]
+    if content:
+        yield Section(name, title, [explained(name), *content])
 
 
 def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
@@ -166,7 +161,7 @@ def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
     return strips([("traversals, from −2 on the left to 2 standard deviations on the right", rows)], "stacked", heading)
 
 
-def _reconstructions(heading: str, arrays: Arrays) -> Markup:
+def _reconstructions(heading: str, arrays: Arrays, _: ModelRow) -> Markup:
     """Images above their reconstructions, and draws from the prior."""
     made = [
         Strip(words, pictures.stack([pictures.strip(arrays[f"{split}_{kind}"]) for kind in ("images", "made")]), True)
@@ -183,7 +178,6 @@ def all_numbers(source: Source) -> Iterator[Section]:
     rows = source.results.model_rows
     scores = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
     factors = factor_names(rows)
-    columns = [*text_columns("method"), *number_columns("seed", "seconds", *scores.values(), *factors.values())]
     lines = [
         [
             *(row.method, str(row.seed), f"{row.seconds:,.0f}"),
@@ -192,9 +186,10 @@ def all_numbers(source: Source) -> Iterator[Section]:
         ]
         for row in rows
     ]
+    heads = ["method", "seed", "seconds", *scores.values(), *factors.values()]
     reasons = sorted({f"{_COLUMNS[name]}: {why}" for row in rows for name, why in row.reasons.items()})
     undefined = [absent(f"Undefined, {reason}.") for reason in reasons]
-    table = details(f"{len(lines)} models", Table(columns, lines).html(), opened=True)
+    table = details(f"{len(lines)} models", Table(heads, lines).html(), opened=True)
     yield Section("all-models", "All numbers", [explained("all_models", sizes=sizes_text(rows)), *undefined, table])
 
 
@@ -209,7 +204,7 @@ def study_markdown(found: Results) -> str:
     rows = found.model_rows
     heads, groups = _groups(rows)
     scores, factors = _scores(rows), factor_names(rows)
-    first = [[*words, *(_range(of(group), name) for name, of in scores.values())] for words, group in groups]
+    first = [[*words, *(_range(column(group, score), score) for score in scores)] for words, group in groups]
     second = [
         [*words, *(_range(np.array([row.informativeness[name] for row in group]), name) for name in factors)]
         for words, group in groups
@@ -217,16 +212,15 @@ def study_markdown(found: Results) -> str:
     classes = "; accuracy for the hue, a class" if "cube_hue" in factors else ""
     several = "Median (minimum to maximum) over the models of a line. " if len(rows) > len(groups) else ""
     sentences = [*findings(rows), *selected(rows)] if transfers(rows) else []
-    columns = [*text_columns(heads[0]), *number_columns(*heads[1:])]
     about = (
         f"{several}Errors of boosted trees, in shares of the factors' ranges.",
         sizes_text(rows),
         origin(found, scene=False),
     )
     return paragraphs(
-        Table([*columns, *number_columns(*scores)], first).markdown(),
+        Table([*heads, *scores.values()], first).markdown(),
         f"Prediction of each factor from all latents together (R²{classes}):",
-        Table([*columns, *number_columns(*factors.values())], second).markdown(),
+        Table([*heads, *factors.values()], second).markdown(),
         "\n".join(f"- {sentence}" for sentence in sentences),
         " ".join(filter(None, about)),
     )
@@ -245,16 +239,14 @@ def _groups(rows: Sequence[ModelRow]) -> tuple[list[str], list[tuple[list[str], 
     return ["supervision", head, "models"], found
 
 
-def _scores(rows: Sequence[ModelRow]) -> Mapping[str, tuple[str, Callable[[Sequence[ModelRow]], Floats]]]:
-    """Heading → the name of a score, and its values for a group of models."""
-    found: dict[str, tuple[str, Callable[[Sequence[ModelRow]], Floats]]] = {}
+def _scores(rows: Sequence[ModelRow]) -> dict[str, str]:
+    """The scores of the table of groups, with their headings."""
     headings = METRICS | _ERRORS
-    for score in ("dci", "mig", "sap", "modularity", "mcc", "informativeness", *_ERRORS):
-        if np.isfinite(column(rows, score)).any():
-            found[headings[score]] = score, partial(column, score=score)
-        if score == "trees_id" and transfers(rows):
-            found["OOD1, mean of A to C"] = "trees_ood1", mean_ood1
-    return found
+    shown = {
+        score: transfers(rows) if score == "trees_ood1" else bool(np.isfinite(column(rows, score)).any())
+        for score in ("dci", "mig", "sap", "modularity", "mcc", "informativeness", *_ERRORS)
+    }
+    return {score: headings[score] for score, measured in shown.items() if measured}
 
 
 def _range(values: Floats, score: str) -> str:

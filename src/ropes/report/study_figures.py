@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled, titled_panels
-from ropes.report.numbers import Floats
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
@@ -23,6 +21,7 @@ from ropes.report.study_numbers import (
     column,
     correlations,
 )
+from ropes.report.words import Floats
 from ropes.simulation.finger_setting import FACTORS as GRID
 
 #: Fewer values are drawn as dots only, without the outline of a violin.
@@ -77,14 +76,13 @@ def label_free_scatter(rows: Sequence[ModelRow]) -> Figure:
 
 
 @styled
-def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
+def noise_violins(rows: Sequence[ModelRow]) -> Figure:
     """Transfer error without and with input noise in every scenario (Fig. 6)."""
     names = _transferred(rows)
     values = {
-        name: {words: column(group, f"{regressor}_{key}") for words, group in _by_noise(rows)}
-        for key, name in names.items()
+        name: {words: column(group, f"trees_{key}") for words, group in _by_noise(rows)} for key, name in names.items()
     }
-    return _noise_figure(values, f"error, {REGRESSORS[regressor]}", columns=len(names), width=1.75 * len(names))
+    return _noise_figure(values, f"error, {REGRESSORS['trees']}", columns=len(names), width=1.75 * len(names))
 
 
 @styled
@@ -101,9 +99,9 @@ def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
 
 
 @styled
-def factor_violins(rows: Sequence[ModelRow], scenario: str, regressor: str = "trees") -> Figure:
+def factor_violins(rows: Sequence[ModelRow], scenario: str) -> Figure:
     """Transfer error of each factor without and with input noise (Fig. 15)."""
-    errors = {words: [row.errors[f"{regressor}_{scenario}"] for row in group] for words, group in _by_noise(rows)}
+    errors = {words: [row.errors[f"trees_{scenario}"] for row in group] for words, group in _by_noise(rows)}
     values = {
         name: {words: np.array([each[factor] for each in own]) for words, own in errors.items()}
         for factor, name in FACTORS.items()
@@ -124,8 +122,8 @@ def supervision_curves(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> F
             panel.scatter(images, values, s=8, color=_COLOURS[words], alpha=0.6, linewidths=0)
         panel.set(xscale="log", xlabel="images")
         panel.set_xticks(np.unique(column(rows, "images")))
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_minor_formatter("")
         panel.set_ylim(bottom=0)
     return shared_legend(figure, panels)
 

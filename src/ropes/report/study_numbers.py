@@ -7,8 +7,7 @@ import numpy as np
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
-from ropes.report.numbers import Floats, error, fixed
-from ropes.report.words import capitalised, counted, joint_label
+from ropes.report.words import Floats, capitalised, counted, error, fixed, joint_label
 
 #: Metrics from 0 to 1; some may fall below 0.
 METRICS = {
@@ -69,7 +68,13 @@ FACTORS = {
 
 
 def column(rows: Sequence[ModelRow], score: str) -> Floats:
-    """A score or a setting of each model, (n,); NaN where it is undefined."""
+    """A score or a setting of each model, (n,); NaN where it is undefined.
+
+    REGRESSOR_ood1 is the transfer error over the three scenarios within the encoder's distribution.
+    """
+    if score.endswith("_ood1"):
+        errors: Floats = np.mean([column(rows, f"{score.removesuffix('ood1')}{each}") for each in OOD1], axis=0)
+        return errors
     values = [row.scores.get(score, row.settings.get(score)) for row in rows]
     return np.array([np.nan if value is None else value for value in values])
 
@@ -127,7 +132,7 @@ def ood1_correlations(rows: Sequence[ModelRow]) -> dict[str, dict[str, RankCorre
     """Supervision → regressor → rank correlation over its models of DCI with the mean error of OOD1 (after Fig. 4)."""
     return {
         words: {
-            name: rank_correlation(column(group, "dci"), mean_ood1(group, name))
+            name: rank_correlation(column(group, "dci"), column(group, f"{name}_ood1"))
             for name in ALL_REGRESSORS
             if all(f"{name}_ood1_a" in row.scores for row in group)
         }
@@ -151,12 +156,6 @@ def sizes_text(rows: Sequence[ModelRow]) -> str:
     )
 
 
-def mean_ood1(rows: Sequence[ModelRow], regressor: str = "trees") -> Floats:
-    """Transfer error over the three scenarios within the encoder's distribution, (n,)."""
-    errors: Floats = np.mean([column(rows, f"{regressor}_{scenario}") for scenario in OOD1], axis=0)
-    return errors
-
-
 def findings(rows: Sequence[ModelRow]) -> list[str]:
     """Sentences on disentanglement, on transfer in and out of distribution, and on input noise."""
     sentences = []
@@ -169,7 +168,9 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     for words, correlated in ood1_correlations(rows).items():
         finite = {name: one for name, one in correlated.items() if np.isfinite(one.value)}
         if finite:
-            each = ", ".join(f"{ALL_REGRESSORS[name]} {_rank_text(one)}" for name, one in finite.items())
+            each = ", ".join(
+                f"{ALL_REGRESSORS[name]} {fixed(one.value, 2)}{_interval(one)}" for name, one in finite.items()
+            )
             count = next(iter(finite.values())).pairs
             sentences.append(
                 f"Rank correlation of DCI with the mean error of OOD1 (95% interval), {words}, {count} models: {each}."
@@ -190,7 +191,7 @@ def selected(rows: Sequence[ModelRow]) -> list[str]:
     """Sentences on the models chosen without labels: by the best ELBO, and by the least reconstruction loss."""
     sentences = []
     for words, group in by_supervision(rows).items():
-        quality, errors = column(group, "dci"), mean_ood1(group)
+        quality, errors = column(group, "dci"), column(group, "trees_ood1")
         if len(group) < 2 or not np.isfinite([*quality, *errors]).all():
             continue
         for score, name, sign in (
@@ -217,9 +218,8 @@ def against_paper(rows: Sequence[ModelRow]) -> list[str]:
     ]
 
 
-def _rank_text(found: RankCorrelation) -> str:
-    interval = "" if np.isnan(found.low) else f" ({fixed(found.low, 2)} to {fixed(found.high, 2)})"
-    return f"{fixed(found.value, 2)}{interval}"
+def _interval(found: RankCorrelation) -> str:
+    return "" if np.isnan(found.low) else f" ({fixed(found.low, 2)} to {fixed(found.high, 2)})"
 
 
 def _range(values: Floats) -> str:

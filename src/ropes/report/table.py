@@ -1,19 +1,20 @@
 """Tables for HTML pages, Markdown files and terminals."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import rich.table
 from markupsafe import Markup
 
 from ropes.evaluation.summary import JointErrors
-from ropes.report.elements import tag
-from ropes.report.numbers import error_and_deviation, fixed
+from ropes.report.page import tag
+from ropes.report.words import error_and_deviation, fixed
 
 #: Longest line of a Markdown file, outside tables.
 WIDTH = 120
+#: Marks of numbers that reach the paper's or not: CSS class, sign, and meaning for screen readers.
 _MARKS = {True: ("yes", "✓", "reached"), False: ("no", "✗", "short")}
 Item = TypeVar("Item")
 
@@ -33,16 +34,6 @@ class Column:
     number: bool = True
     paper: bool = False
     marked: bool = False
-
-
-def text_columns(*headings: str) -> list[Column]:
-    """Columns of text."""
-    return [Column(heading, number=False) for heading in headings]
-
-
-def number_columns(*headings: str) -> list[Column]:
-    """Columns of numbers."""
-    return [Column(heading) for heading in headings]
 
 
 @dataclass(frozen=True)
@@ -77,40 +68,44 @@ class Entry:
         )
 
 
-def mse_entry(cell: JointErrors | None, reached: bool | None = None) -> Entry:
+def mse_entry(cell: JointErrors | None) -> Entry:
     """MSE of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
     if cell is None or cell.mse is None:
         return Entry("–")
-    deviations = _deviations(cell.mse_draws, cell.mse_seeds)
-    shown = [error_and_deviation(cell.mse, deviation) for deviation in deviations]
-    return Entry(shown[0][0], [deviation for _, deviation in shown], reached)
+    shown = [error_and_deviation(cell.mse, each) for each in (cell.mse_draws, cell.mse_seeds)]
+    return Entry(shown[0][0], [text for _, text in shown[: len(cell.seeds)]], cell.mse_reached)
 
 
-def mcc_entry(cell: JointErrors, reached: bool | None = None) -> Entry:
+def mcc_entry(cell: JointErrors) -> Entry:
     """MCC of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
     if cell.mcc is None:
         return Entry("–")
-    return Entry(fixed(cell.mcc), [fixed(each) for each in _deviations(cell.mcc_draws, cell.mcc_seeds)], reached)
+    deviations = [fixed(each or 0.0) for each in (cell.mcc_draws, cell.mcc_seeds)]
+    return Entry(fixed(cell.mcc), deviations[: len(cell.seeds)], cell.mcc_reached)
 
 
-def _deviations(draws: float | None, seeds: float | None) -> tuple[float, ...]:
-    return (draws or 0.0, *(() if seeds is None else (seeds,)))
-
-
-def mark(reached: bool | None) -> Markup:
-    """✓ or ✗ with its meaning for screen readers; empty for None."""
-    if reached is None:
-        return Markup("")
-    name, sign, word = _MARKS[reached]
-    return tag("span", sign, class_=name, title=word, role="img", **{"aria-label": word})
-
-
-@dataclass(frozen=True)
 class Table:
-    """A table; a line has one entry for each column."""
+    """A table.
 
-    columns: Sequence[Column]
-    lines: Sequence[Sequence[str | Entry]]
+    Args:
+        columns: the columns, or their headings.
+        lines: entries of each line, one a column: an `Entry`, or anything that is shown as `str` writes it.
+        texts: places of the columns of text among those given by their headings; the others are numbers.
+    """
+
+    def __init__(
+        self, columns: Iterable[Column | str], lines: Sequence[Sequence[object]], *, texts: Collection[int] = (0,)
+    ) -> None:
+        self.columns = [
+            column if isinstance(column, Column) else Column(column, number=place not in texts)
+            for place, column in enumerate(columns)
+        ]
+        self.lines = lines
+
+    @classmethod
+    def of(cls, lines: Sequence[Sequence[tuple[Column | str, object]]], *, texts: Collection[int] = (0,)) -> Self:
+        """The table of lines that give each entry with its column; at least one line."""
+        return cls([column for column, _ in lines[0]], [[entry for _, entry in line] for line in lines], texts=texts)
 
     def html(self) -> Markup:
         """As HTML, in a box that scrolls sideways."""
@@ -125,7 +120,7 @@ class Table:
         """As Markdown."""
         heads = [column.heading for column in self.columns]
         rule = ["---:" if column.number else "---" for column in self.columns]
-        body = [[each.markdown() if isinstance(each, Entry) else each for each in line] for line in self.lines]
+        body = [[each.markdown() if isinstance(each, Entry) else str(each) for each in line] for line in self.lines]
         return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *body))
 
     def terminal(self) -> rich.table.Table:
@@ -139,12 +134,18 @@ class Table:
         return drawn
 
 
-def _cell(column: Column, entry: str | Entry, first: bool) -> Markup:
+def _cell(column: Column, entry: object, first: bool) -> Markup:
     if first:
         return tag("th", entry, scope="row", class_="n" if column.number else None)
     names = " ".join(name for name, holds in (("n", column.number), ("paper", column.paper)) if holds)
-    beside = tag("td", mark(entry.reached if isinstance(entry, Entry) else None), class_="mark")
-    return tag("td", entry, class_=names or None) + (beside if column.marked else Markup(""))
+    cell = tag("td", entry, class_=names or None)
+    if not column.marked:
+        return cell
+    sign = ""
+    if isinstance(entry, Entry) and entry.reached is not None:
+        name, sign, word = _MARKS[entry.reached]
+        sign = tag("span", sign, class_=name, title=word, role="img", **{"aria-label": word})
+    return cell + tag("td", sign, class_="mark")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
@@ -155,14 +156,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list
     return groups
 
 
-def named_once(lines: Iterable[tuple[str, Sequence[str | Entry]]]) -> list[list[str | Entry]]:
+def named_once(lines: Iterable[tuple[str, Sequence[object]]]) -> list[list[object]]:
     """Lines that begin with the name of their block; a name that equals the one above is left out."""
-    found: list[list[str | Entry]] = []
-    before = None
-    for name, entries in lines:
-        found.append(["" if name == before else name, *entries])
-        before = name
-    return found
+    lines = list(lines)
+    names = [name for name, _ in lines]
+    return [["" if k and names[k - 1] == name else name, *entries] for k, (name, entries) in enumerate(lines)]
 
 
 def paragraphs(*parts: str) -> str:

@@ -1,6 +1,6 @@
 """Results and calibrations as tables for a terminal; 80 columns suffice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -9,10 +9,9 @@ from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
-from ropes.report.numbers import degrees, error, fixed, rms
 from ropes.report.study_numbers import score_text
-from ropes.report.table import Table, grouped, number_columns, text_columns
-from ropes.report.words import joint_label, map_of
+from ropes.report.table import Table, grouped
+from ropes.report.words import degrees, error, fixed, joint_label, map_of, rms
 
 #: The poses behind intervals.
 _FROM = {"anchors": "held-out poses, without labels", "labels": "labelled poses"}
@@ -49,24 +48,21 @@ def print_table(results: Results, console: Console | None = None) -> None:
             console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
 
 
-def _joints(cells: Iterable[JointErrors]) -> Table:
+def _joints(cells: Sequence[JointErrors]) -> Table:
     """A line for each condition and joint: error in degrees, MCC and MSE with the paper's in brackets, R²."""
-    found = list(cells)
-    measured = any(cell.r2 is not None for cell in found)
-    columns = text_columns("split", "joint")
-    lines = [
+    measured = any(cell.r2 is not None for cell in cells)
+    lines: list[list[tuple[str, str]]] = [
         [
-            f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split,
-            joint_label(cell.joint),
-            rms(cell.mse),
-            _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
-            _beside(error(cell.mse), cell.paper_mse, cell.mse_reached),
-            *((fixed(cell.r2),) if measured else ()),
+            ("split", f"{cell.split}, {cell.occlusion} px" if cell.occlusion else cell.split),
+            ("joint", joint_label(cell.joint)),
+            ("RMS, °", rms(cell.mse)),
+            ("MCC", _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached)),
+            ("MSE, rad²", _beside(error(cell.mse), cell.paper_mse, cell.mse_reached)),
+            *([("R²", fixed(cell.r2))] if measured else []),
         ]
-        for cell in found
+        for cell in cells
     ]
-    heads = ("RMS, °", "MCC", "MSE, rad²", *(("R²",) if measured else ()))
-    return Table([*columns, *number_columns(*heads)], lines)
+    return Table.of(lines, texts=(0, 1))
 
 
 def _beside(ours: str, paper: float | None, reached: bool | None) -> str:
@@ -82,7 +78,7 @@ def _actions(rows: Sequence[ActionRow]) -> Table:
     for row in rows:
         numbers = [*(row.accuracy.get(split) for split in splits), row.cosines.get("antonyms")]
         lines.append([row.setup, row.method, str(row.seed), *map(fixed, numbers)])
-    return Table([*text_columns("images", "method"), *number_columns("seed", *headings, "antonyms")], lines)
+    return Table(["images", "method", "seed", *headings, "antonyms"], lines, texts=(0, 1))
 
 
 def _models(rows: Sequence[ModelRow]) -> Table:
@@ -91,7 +87,7 @@ def _models(rows: Sequence[ModelRow]) -> Table:
     lines = [
         [row.method, str(row.seed), *(score_text(score, row.scores.get(score)) for score in shown)] for row in rows
     ]
-    return Table([*text_columns("method"), *number_columns("seed", *shown.values())], lines)
+    return Table(["method", "seed", *shown.values()], lines)
 
 
 def print_calibration(calibration: Calibration, console: Console | None = None) -> None:
@@ -121,6 +117,6 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         [joint_label(joint), *(degrees(values[joint]) for values in columns.values())]
         for joint in next(iter(columns.values()))
     ]
-    console.print(Table([*text_columns("joint"), *number_columns(*columns)], lines).terminal())
+    console.print(Table(["joint", *columns], lines).terminal())
     for note in notes:
         console.print(note, highlight=False, markup=False, soft_wrap=True)

@@ -1,20 +1,18 @@
 """Coverage of intervals and detection of out-of-distribution images: a section of the page, and a Markdown table."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import INTERVALS, CoverageRow, FlagRow
-from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
-from ropes.report.numbers import degrees, fixed
-from ropes.report.page import Section, Source, explained
-from ropes.report.table import Table, grouped, named_once, number_columns, paragraphs, text_columns
-from ropes.report.words import counted, in_words, joint_label, origin
+from ropes.report.page import Section, Source, details, explained, plot, tag
+from ropes.report.table import Table, grouped, named_once, paragraphs
+from ropes.report.words import counted, degrees, fixed, in_words, joint_label, origin
 
 #: Intervals in words, by their names in `CoverageRow`.
 KINDS = {
@@ -27,28 +25,18 @@ KINDS = {
 Kind = tuple[str, int]
 
 
-class Line(NamedTuple):
-    """Means over training seeds of one joint under one condition, as in `CoverageRow`; None where undefined.
-
-    `pairs` has coverage and width (rad) of each kind of interval.
-    """
-
-    split: str
-    occlusion: int
-    joint: str
-    pairs: Sequence[tuple[float | None, float | None]]
-    auroc: float | None
-    flagged: float | None
-
-
 class Coverage(NamedTuple):
-    """Intervals of one setup and method: kinds of intervals, intended level, and lines."""
+    """Intervals of one setup and method: kinds of intervals, intended level, and rows.
+
+    `at` is split, occlusion and joint → kind → its row, with means over training seeds; a mean is None where the figure
+    of a seed is.
+    """
 
     setup: str
     method: str
     kinds: Sequence[Kind]
     level: float
-    lines: Sequence[Line]
+    at: Mapping[tuple[str, int, str], Mapping[Kind, CoverageRow]]
 
 
 def coverages(rows: Sequence[CoverageRow]) -> list[Coverage]:
@@ -56,17 +44,11 @@ def coverages(rows: Sequence[CoverageRow]) -> list[Coverage]:
     found = []
     for (setup, method), own in grouped(rows, lambda row: (row.setup, row.method)).items():
         kinds = sorted({_kind(row) for row in own}, key=lambda kind: (INTERVALS.index(kind[0]), kind[1]))
-        lines = []
+        at: dict[tuple[str, int, str], dict[Kind, CoverageRow]] = {}
         for place, here in sorted(grouped(own, lambda row: (row.split, row.occlusion, row.joint)).items()):
-            split, occlusion, joint = place
-            means = {
-                kind: [_mean(getattr(row, name) for row in group) for name in ("coverage", "width", "auroc", "flagged")]
-                for kind, group in grouped(here, _kind).items()
-            }
-            pairs = [(means[kind][0], means[kind][1]) if kind in means else (None, None) for kind in kinds]
-            first = next(means[kind] for kind in kinds if kind in means)
-            lines.append(Line(split, occlusion, joint, pairs, first[2], first[3]))
-        found.append(Coverage(setup, method, kinds, own[0].level, lines))
+            by_kind = grouped(here, _kind)
+            at[place] = {kind: _mean_row(by_kind[kind]) for kind in kinds if kind in by_kind}
+        found.append(Coverage(setup, method, kinds, own[0].level, at))
     return found
 
 
@@ -74,11 +56,12 @@ def _kind(row: CoverageRow) -> Kind:
     return row.intervals, row.calibration_labels
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean; None where a value is None."""
-    values = list(values)
-    numbers = [value for value in values if value is not None]
-    return float(np.mean(numbers)) if len(numbers) == len(values) else None
+def _mean_row(rows: Sequence[CoverageRow]) -> CoverageRow:
+    means: dict[str, Any] = {}
+    for name in ("coverage", "width", "auroc", "flagged"):
+        values = [getattr(row, name) for row in rows]
+        means[name] = None if None in values else float(np.mean(values))
+    return replace(rows[0], **means)
 
 
 def intervals_and_flags(source: Source) -> Iterator[Section]:
@@ -100,23 +83,21 @@ def intervals_and_flags(source: Source) -> Iterator[Section]:
             row for row in source.results.flag_rows if (row.setup, row.method) == (coverage.setup, coverage.method)
         ]
         if flags:
-            columns = [*text_columns("out-of-distribution images"), *number_columns("AUROC", "flagged")]
             lines = [[images, fixed(auroc), fixed(flagged)] for images, auroc, flagged in flag_means(flags)]
-            content.append(Table(columns, lines).html())
+            content.append(Table(["out-of-distribution images", "AUROC", "flagged"], lines).html())
     yield Section("trust", "Uncertainty and out-of-distribution detection", content)
 
 
 def coverage_table(coverage: Coverage) -> Table:
     """A line for each condition and joint; coverage and width of each kind of interval, AUROC and share flagged."""
     kinds = [heading for kind in coverage.kinds for heading in (f"coverage, {kind_label(*kind)}", "width, °")]
-    columns = [*text_columns("split"), *number_columns("px"), *text_columns("joint")]
-    columns += number_columns(*kinds, "AUROC", "flagged")
     lines = []
-    for line in coverage.lines:
-        pairs = [text for held, width in line.pairs for text in (fixed(held), degrees(width))]
-        place = [line.split, str(line.occlusion), joint_label(line.joint)]
-        lines.append([*place, *pairs, fixed(line.auroc), fixed(line.flagged)])
-    return Table(columns, lines)
+    for (split, occlusion, joint), rows in coverage.at.items():
+        shown = [rows.get(kind) for kind in coverage.kinds]
+        pairs = [text for row in shown for text in ((fixed(row.coverage), degrees(row.width)) if row else ("–", "–"))]
+        first = next(iter(rows.values()))
+        lines.append([split, str(occlusion), joint_label(joint), *pairs, fixed(first.auroc), fixed(first.flagged)])
+    return Table(["split", "px", "joint", *kinds, "AUROC", "flagged"], lines, texts=(0, 2))
 
 
 def kind_label(kind: str, labels: int) -> str:
@@ -139,24 +120,24 @@ def trust_figure(coverage: Coverage) -> Figure:
     Of the kinds of intervals the first and the last are drawn: those without labels, and those with the most labels.
     Intervals whose width rests on labels are dashed.
     """
-    kinds, lines = coverage.kinds, coverage.lines
-    splits, joints = ({getattr(line, name): None for line in lines} for name in ("split", "joint"))
+    kinds = coverage.kinds
+    splits = dict.fromkeys(split for split, _, _ in coverage.at)
+    joints = dict.fromkeys(joint for _, _, joint in coverage.at)
     figure, panels = make_panels(3 * len(splits), height=2.4)
-    for row, split in enumerate(splits):
-        own = [line for line in lines if line.split == split]
-        pixels = sorted({line.occlusion for line in own})
-        held, width, flag = panels[3 * row : 3 * row + 3]
+    for number, split in enumerate(splits):
+        own = {place[1:]: rows for place, rows in coverage.at.items() if place[0] == split}
+        pixels = sorted({size for size, _ in own})
+        held, width, flag = panels[3 * number : 3 * number + 3]
         for colour, joint in zip(colour_cycle(len(joints)), joints, strict=True):
-            pairs = {line.occlusion: line.pairs for line in own if line.joint == joint}
             for place in dict.fromkeys((0, len(kinds) - 1)):
-                style = {"color": colour, "linestyle": DASHED if kinds[place][0] in ("labels", "own") else "-"}
-                label = joint_label(joint) if place == 0 else None
-                shares = {size: pair[place][0] for size, pair in pairs.items()}
-                widths = {size: np.degrees(as_number(pair[place][1])) for size, pair in pairs.items()}
-                for panel, values in ((held, shares), (width, widths)):
-                    _draw(panel, pixels, values, label=label, ms=3, **style)
+                rows = [own.get((size, joint), {}).get(kinds[place]) for size in pixels]
+                style: Any = {"color": colour, "linestyle": DASHED if kinds[place][0] in ("labels", "own") else "-"}
+                style |= {"label": joint_label(joint) if place == 0 else None, "marker": "o", "ms": 3}
+                held.plot(pixels, [row.coverage if row else np.nan for row in rows], **style)
+                width.plot(pixels, [np.degrees(row.width) if row else np.nan for row in rows], **style)
         held.axhline(coverage.level, color=INK, linestyle=":", linewidth=1)
-        _draw(flag, pixels, {line.occlusion: line.auroc for line in own}, color=OURS)
+        auroc = {size: as_number(next(iter(rows.values())).auroc) for (size, _), rows in own.items()}
+        flag.plot(pixels, [auroc[size] for size in pixels], marker="o", color=OURS)
         held.set(title=f"{split}: coverage", ylim=(0, 1.02))
         width.set(title=f"{split}: mean width, °")
         width.set_ylim(bottom=0)
@@ -164,10 +145,6 @@ def trust_figure(coverage: Coverage) -> Figure:
         for panel in (held, width, flag):
             panel.set(xlabel="white square, px", xticks=pixels)
     return shared_legend(figure, panels)
-
-
-def _draw(panel: Axes, pixels: Sequence[int], values: Mapping[int, float | None], **style: Any) -> None:
-    panel.plot(pixels, [as_number(values.get(size)) for size in pixels], marker="o", **style)
 
 
 def coverage_markdown(found: Results) -> str:
@@ -182,21 +159,15 @@ def coverage_markdown(found: Results) -> str:
     lines = []
     for key in sorted(groups, key=lambda key: (*key[:4], INTERVALS.index(key[4]))):
         setup, split, occlusion, labels, kind = key
-        shares = [_percent(row.coverage for row in groups[key] if row.joint == joint) for joint in joints]
-        lines.append((in_words(setup, occlusion, split), [KINDS[kind], f"{labels:,}", *shares]))
-    columns = [*text_columns("test data", "intervals"), *number_columns("labels", *map(joint_label, joints))]
+        shares = [[100 * row.coverage for row in groups[key] if row.joint == joint] for joint in joints]
+        texts = [f"{sum(own) / len(own):.1f} ({min(own):.1f} to {max(own):.1f})" if own else "" for own in shares]
+        lines.append((in_words(setup, occlusion, split), [KINDS[kind], f"{labels:,}", *texts]))
     levels = " and ".join(f"{level:.0%}" for level in sorted({row.level for row in rows}))
     seeds = counted(len({row.seed for row in rows}), "training seed")
     return paragraphs(
-        Table(columns, named_once(lines)).markdown(),
+        Table(
+            ["test data", "intervals", "labels", *map(joint_label, joints)], named_once(lines), texts=(0, 1)
+        ).markdown(),
         f"Share of true angles inside {levels} intervals, in percent: mean over {seeds} (minimum to maximum). Labels: "
         f"poses of anchors without training images, used by the calibration. {origin(found)}",
     )
-
-
-def _percent(shares: Iterable[float]) -> str:
-    """Mean (minimum to maximum) in percent; empty without shares."""
-    values = [100 * share for share in shares]
-    if not values:
-        return ""
-    return f"{sum(values) / len(values):.1f} ({min(values):.1f} to {max(values):.1f})"

@@ -1,12 +1,26 @@
-"""Words of pages and tables: names of joints, methods and conditions, and the origin of the numbers."""
+"""Words and numbers of pages, terminals, Markdown tables and model cards.
 
+Joints, methods and conditions have names.  Correlations, shares and the paper's numbers have a fixed number of
+decimals.  Errors have at least three decimals and two significant digits; a standard deviation has as many decimals as
+its mean.  Angles print in degrees.  A number other than zero never prints as zero.
+"""
+
+import math
 import re
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
 from ropes.experiments.variants import ROPES_VARIANTS
 
+Floats = NDArray[np.float64]
+#: Smaller numbers are rounding errors of a zero.
+_ROUNDING = 1e-12
+RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 #: Ways from coordinates to radians.
 UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"
 #: Place of each line of the paper's Table 1, by setup and occlusion.
@@ -57,3 +71,66 @@ def origin(found: Results, *, scene: bool = True) -> str:
     """Scene, preset, device and wall time of an experiment, as one line below a table."""
     of_scene = f"Scene {found.scene}. " if scene and found.scene is not None else ""
     return f"{of_scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
+
+
+def fixed(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
+    """A number with a fixed number of decimals: "0.050", or "<0.001" where it would round to zero; "–" for None.
+
+    Args:
+        value: the number.
+        digits: decimals.
+        signed: print a plus before positive numbers.
+    """
+    if value is None:
+        return "–"
+    if abs(value) < _ROUNDING:
+        return f"{0.0:.{digits}f}"
+    shown = f"{value:{'+' if signed else ''}.{digits}f}"
+    if float(shown) != 0:
+        return shown
+    least = f"{10.0**-digits:.{digits}f}"
+    return f"<{'+' if signed else ''}{least}" if value > 0 else f">-{least}"
+
+
+def error(value: float | None) -> str:
+    """An error with at least three decimals and two significant digits: "0.050", "0.00031"; "–" for None."""
+    return fixed(value, _decimals(value or 0.0))
+
+
+def error_and_deviation(mean: float | None, deviation: float | None) -> tuple[str, str]:
+    """An error, formatted by `error`, and its standard deviation with the same decimals; None counts as zero."""
+    return error(mean), fixed(deviation or 0.0, _decimals(mean or 0.0))
+
+
+def degrees(angle: float | None) -> str:
+    """An angle in radians as degrees with at least one decimal and two significant digits: "8.3", "0.16"; "–" for None.
+
+    Args:
+        angle: radians; not negative.
+    """
+    if angle is None:
+        return "–"
+    shown = math.degrees(angle)
+    return fixed(shown, _decimals(shown, 1))
+
+
+def rms(mse: float | None) -> str:
+    """The root of a mean squared error (rad²) in degrees, formatted by `degrees`; "–" for None."""
+    return degrees(None if mse is None else math.sqrt(mse))
+
+
+def median_and_range(values: Floats, text: Callable[[float], str]) -> str:
+    """Median (minimum to maximum) of the finite values; the median alone of one value; empty without any."""
+    kept = values[np.isfinite(values)]
+    if not len(kept):
+        return ""
+    middle, least, greatest = (text(float(value)) for value in (np.median(kept), kept.min(), kept.max()))
+    return middle if len(kept) == 1 else f"{middle} ({least} to {greatest})"
+
+
+def _decimals(value: float, least: int = 3) -> int:
+    """Decimals for two significant digits, and at least `least`."""
+    if abs(value) < _ROUNDING:
+        return least
+    exponent = int(f"{value:.1e}".partition("e")[2])  # of the rounded number: 0.00996 has that of 0.010
+    return max(least, 1 - exponent)
