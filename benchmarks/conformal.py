@@ -13,9 +13,9 @@ anchors.
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import options, publish
+from ropes.common.arrays import Floats
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
@@ -28,8 +28,6 @@ from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.fit import error_samples, features_of
 from ropes.methods.uncertainty.model import ImageFeatures
-
-Array = NDArray[np.float64]
 
 
 def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> dict[str, tuple[float, float]]:
@@ -64,7 +62,7 @@ def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> 
     return found
 
 
-def _deviations(folder: Path, run: Run, dataset: Dataset) -> tuple[Array, Array, TrainingImages, ImageFeatures]:
+def _deviations(folder: Path, run: Run, dataset: Dataset) -> tuple[Floats, Floats, TrainingImages, ImageFeatures]:
     """Deviations within the anchors that the run has not learnt from, what enlarges them, and the images."""
     context = Context(run, folder, show=True)
     cache = ImageCache(dataset, "train", run.recipe.shape.image_size, progress=True)

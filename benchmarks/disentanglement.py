@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.figures import options, publish
+from ropes.common.arrays import Floats
 from ropes.metrics import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
-from ropes.metrics.disentanglement.samples import Floats
 from ropes.simulation.finger_setting import FACTORS
 
 #: Seconds that all six together may take for 10,000 × 10 × 7 on two cores.

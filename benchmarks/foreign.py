@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import described, keep, options, table
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -49,10 +50,9 @@ OFF_THE_ARM: tuple[tuple[Hiding, int], ...] = (("grey", 4), ("grey", 8))
 _ARM, _DRAWS = 8, 200
 #: An angle that is off by more counts as wrong, in radians.
 OFF = 0.2
-Array = NDArray[np.float64]
 
 
-def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> list[dict[str, Any]]:
+def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Floats) -> list[dict[str, Any]]:
     """A row for each condition.
 
     Args:

@@ -12,34 +12,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import options, publish
 from ropes.causal.graph import estimate_graph
 from ropes.causal.scm import CausalModel
+from ropes.common.arrays import Floats
 from ropes.simulation.settings import setting_named
 
-Array = NDArray[np.float64]
-Quality = Callable[[Array, np.random.Generator], Array]
+Quality = Callable[[Floats, np.random.Generator], Floats]
 
 
-def _mixed(z: Array, rng: np.random.Generator, most: float) -> Array:
+def _mixed(z: Floats, rng: np.random.Generator, most: float) -> Floats:
     mixing = rng.uniform(-most, most, (z.shape[1], z.shape[1]))
     np.fill_diagonal(mixing, 1.0)
     return np.asarray(z @ mixing)
 
 
-def _noisy(z: Array, rng: np.random.Generator, size: float) -> Array:
+def _noisy(z: Floats, rng: np.random.Generator, size: float) -> Floats:
     return np.asarray(z + size * rng.normal(size=z.shape))
 
 
-def _blind(z: Array, rng: np.random.Generator) -> Array:
+def _blind(z: Floats, rng: np.random.Generator) -> Floats:
     z = _noisy(_mixed(z, rng, 0.3), rng, 0.3)
     z[:, 2] = rng.normal(size=len(z))
     return z
 
 
-def _weak_coordinates(z: Array, rng: np.random.Generator) -> Array:
+def _weak_coordinates(z: Floats, rng: np.random.Generator) -> Floats:
     """Coordinates 3, 5 and 6 hardly discriminate their policies, and contain more of other joints than of their own."""
     mixing = rng.uniform(-0.5, 0.5, (6, 6))
     np.fill_diagonal(mixing, [1, 1, 0.15, 1, 0.15, 0.15])

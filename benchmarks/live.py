@@ -21,9 +21,9 @@ from typing import Any
 
 import av
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import described, options, publish
+from ropes.common.arrays import Floats
 from ropes.data.pictures import enlarge
 from ropes.data.recordings.views import Box
 from ropes.inference.estimator import Estimator
@@ -42,10 +42,9 @@ WIDTH, HEIGHT = 640, 480
 #: Seconds of the trajectory; the videos are played in a loop.
 TRAJECTORY = 10.0
 DENSITIES = (0.1, 0.3, 1.0, 3.0, 10.0)
-Array = NDArray[np.float64]
 
 
-def trajectory(setting: Setting, frames: int, fps: float, seed: int = 3) -> Array:
+def trajectory(setting: Setting, frames: int, fps: float, seed: int = 3) -> Floats:
     """Angles (frames, d) on a smooth closed path within the middle of each joint's range, radians."""
     rng, model = np.random.default_rng(seed), setting.splits["train"]
     poses = model.sample_observational(rng, 4000)
@@ -59,7 +58,7 @@ def trajectory(setting: Setting, frames: int, fps: float, seed: int = 3) -> Arra
     return (low + high) / 2 + waves * (high - low) / 2
 
 
-def film(setting: Setting, angles: Array, fps: int, folder: Path) -> dict[str, Path]:
+def film(setting: Setting, angles: Floats, fps: int, folder: Path) -> dict[str, Path]:
     """Draw the poses from each camera to videos of 640x480 pixels, the enlarged image in the middle; camera → file."""
     joints = setting.splits["train"].joints
     paths = {camera.name: folder / f"{camera.name}.mp4" for camera in setting.cameras}

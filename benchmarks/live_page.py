@@ -27,8 +27,8 @@ from PIL import Image
 
 import ropes
 from benchmarks.figures import described, options, publish
+from ropes.common.arrays import Images
 from ropes.common.files import atomic_path
-from ropes.data.pictures import Images
 from ropes.inference.estimator import Estimator
 from ropes.inference.live.frames import Fit
 from ropes.inference.live.kalman import Kalman

@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.figures import keep, options, table
+from ropes.common.arrays import Floats
 from ropes.metrics import dci, mig, sap
 from ropes.metrics.disentanglement import DCI
 from ropes.metrics.disentanglement.predictive import completeness, disentanglement
 from ropes.metrics.disentanglement.samples import normalised, split_rows
 from ropes.metrics.intervals import conformal_quantile, leave_one_out_residuals
 
-Floats = NDArray[np.float64]
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 #: Differences up to this one count as agreement.
 AGREES = 1e-6

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmarks.figures import options, publish
 from ropes.common import png
+from ropes.common.arrays import Images
 from ropes.inference.estimator import Estimator
 from ropes.methods.readers import load_reader, weight_files
 from ropes.methods.recipes import encoder_recipe
@@ -33,7 +33,6 @@ from ropes.simulation.settings import setting_named
 SETTING = "panda-2c-independent"
 BATCH = 256
 TARGET_MS, TARGET_IMAGES = 10.0, 1000.0
-Images = NDArray[np.uint8]
 
 
 def fresh() -> Estimator:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.figures import described, options, simulate
+from ropes.common.arrays import Floats
 from ropes.common.files import write_json
 from ropes.common.hardware import RequestedPrecision, capability
 from ropes.data.dataset import Dataset
@@ -33,7 +34,6 @@ from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
 
 _SEEN, _TIMED, _TIMES, _CHUNK = 256, 512, 4, 256
-Array = NDArray[np.float64]
 
 
 class Encoded:
@@ -43,7 +43,7 @@ class Encoded:
         self.network = network.eval()
 
     @torch.no_grad()
-    def coordinates(self, images: NDArray[np.uint8]) -> Array:
+    def coordinates(self, images: NDArray[np.uint8]) -> Floats:
         """uint8 (n, V, S, S) → (n, d)."""
         parts = [self.network.read(part)[0] for part in torch.from_numpy(images).split(_CHUNK)]
         return torch.cat(parts).double().numpy()
@@ -107,7 +107,7 @@ def measure(run: Path, dataset: Dataset, seen: int, times: int) -> dict[str, dic
     }
     readers["int8"] = quantised(run, dataset.read_images(dataset.frames("train").index[:seen]))
     found: dict[str, dict[str, object]] = {}
-    lines: list[Array] = []
+    lines: list[Floats] = []
     print("| read in | error, in shares of float32's | moved by, in shares of its error | speed |\n|---|---|---|---:|")
     for name, reader in readers.items():
         coordinates = reader.coordinates(images)

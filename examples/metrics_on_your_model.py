@@ -12,11 +12,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.metrics import dci, dci_es, explained, infomec, mcc, mig, sap, tmex
-
-Floats = NDArray[np.float64]
 
 
 def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int, ...]]:

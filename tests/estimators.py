@@ -7,15 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import Precision
-from ropes.data.pictures import Images
-from ropes.inference.estimator import Array, Estimator
+from ropes.inference.estimator import Estimator
 from ropes.methods.reader import Read, Reader
 from ropes.methods.run import Run
 from tests import tiny
 
 #: Images (n, V, side, side) → coordinates (n, d).
-Formula = Callable[[Images], Array]
+Formula = Callable[[Images], Floats]
 
 
 class FormulaReader(Reader):
@@ -52,7 +52,7 @@ def estimator_of(formula: Formula, **changes: Any) -> Estimator:
     return Estimator(run_of(**changes), FormulaReader(formula), None)
 
 
-def places(images: Images) -> Array:
+def places(images: Images) -> Floats:
     """The place of the first camera's blob, across and down, in units and signs of its own."""
     weights = images[:, 0].astype(float)
     weights /= weights.sum((1, 2), keepdims=True)

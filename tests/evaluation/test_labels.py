@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from ropes.common import files
+from ropes.common.arrays import Floats, Images
 from ropes.common.seeds import generator
 from ropes.data import schema
 from ropes.data.layout import copy_without_labels, open_dataset
-from ropes.data.pictures import Images
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.labels import FEWER, few_label_rows, label_free_calibration
 from ropes.evaluation.rows.joint import Row
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration
-from ropes.inference.estimator import Array, Estimator
+from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import calibration_from_policies
 from ropes.metrics import ProtocolSizes, few_labels, protocol
 from ropes.metrics.joints import JOINT_METRICS
@@ -87,7 +87,7 @@ def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     estimator = blobs()
     looked: list[int] = []
 
-    def counted(images: Images) -> Array:
+    def counted(images: Images) -> Floats:
         looked.append(len(images))
         return places(images)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ropes.common.arrays import Images
 from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
-from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,

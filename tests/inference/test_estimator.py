@@ -8,8 +8,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Images
 from ropes.data.layout import open_dataset
-from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator

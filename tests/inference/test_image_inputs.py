@@ -11,7 +11,7 @@ from PIL import Image
 
 import ropes
 from ropes.common import png
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.inference.image_inputs import as_views

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ropes.common import files
+from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.layout import Dataset, copy_without_labels, open_dataset
-from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration, Origin
-from ropes.inference.estimator import Array, Estimator
+from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import (
     PolicyReadings,
     calibrate_commanded,
@@ -45,7 +45,7 @@ def test_line_maps_each_policy_to_its_commanded_mean() -> None:
 
 
 @pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
-def test_policies_without_a_difference_are_refused(second: Array) -> None:
+def test_policies_without_a_difference_are_refused(second: Floats) -> None:
     with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
         commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
 
@@ -60,7 +60,7 @@ def test_angles_are_in_radians_without_labels(data: Path, tmp_path: Path) -> Non
     assert found.samples == 0
 
 
-def flattened(images: Images) -> Array:
+def flattened(images: Images) -> Floats:
     """The same places, flattened at both ends."""
     straight = places(images) * [1.0, 8.0]
     return np.arctan(1.5 * (straight - [-3.5, 8 * 2.25]) / 2)

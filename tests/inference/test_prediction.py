@@ -9,8 +9,8 @@ from PIL import Image
 
 from ropes.cli import entry as cli
 from ropes.common import png
+from ropes.common.arrays import Images
 from ropes.data.layout import copy_without_labels, open_dataset
-from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.metrics.disentanglement import (
     DCI,
     Undefined,
@@ -25,7 +25,6 @@ from ropes.metrics.disentanglement import (
 from ropes.metrics.disentanglement.information import mutual_information
 from ropes.metrics.disentanglement.predictive import completeness, disentanglement
 
-Floats = NDArray[np.float64]
 Metric = Callable[[Floats, Floats], float | DCI]
 METRICS: tuple[Metric, ...] = (beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap)
 #: All four combinations of two binary factors, 100 times.

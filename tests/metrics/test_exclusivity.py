@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from ropes.common.arrays import Floats
 from ropes.metrics import tmex
-
-Floats = NDArray[np.float64]
 
 
 def normal(samples: int, columns: int, seed: int = 0) -> Floats:

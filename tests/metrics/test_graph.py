@@ -3,11 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Bools
 from ropes.metrics import structural_hamming_distance
 
-Graph = NDArray[np.bool_]
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
 GRAPHS = arrays(np.bool_, (4, 4))
 
@@ -36,7 +35,7 @@ def test_each_missing_extra_or_reversed_edge_counts_once(estimated: np.ndarray, 
 
 
 @given(GRAPHS, GRAPHS, GRAPHS, st.permutations(range(4)))
-def test_shd_is_a_metric_and_invariant_to_joint_order(a: Graph, b: Graph, c: Graph, order: list[int]) -> None:
+def test_shd_is_a_metric_and_invariant_to_joint_order(a: Bools, b: Bools, c: Bools, order: list[int]) -> None:
     for graph in (a, b, c):
         np.fill_diagonal(graph, False)
     between = structural_hamming_distance

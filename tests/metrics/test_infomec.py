@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.metrics import infomec
 from ropes.metrics.disentanglement import Undefined
 
-Floats = NDArray[np.float64]
 #: All four combinations of two binary factors, 100 times.
 BINARY = np.tile(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float), (100, 1))
 

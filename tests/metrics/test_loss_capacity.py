@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ropes.metrics import dci_es
 
-Floats = NDArray[np.float64]
 LATENTS = np.random.default_rng(0).normal(size=(600, 2))
 SMALL = (8, 16, 32, 64, 128, 256)
 

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from ropes.common.arrays import Floats
 from ropes.metrics import protocol
 from ropes.metrics.pose import add, add_auc, calibrated_draws, orientation_error, pose_errors, position_error
-
-Floats = NDArray[np.float64]
 
 
 def pose(turn: Rotation | None = None, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Floats:

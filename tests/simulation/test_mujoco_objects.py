@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from ropes.common.arrays import Images
 from ropes.data.dataset import Dataset
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_pairs
@@ -29,7 +30,6 @@ from ropes.simulation.parts import Part, box, cylinder, sphere
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera
 
-Images = NDArray[np.uint8]
 CAMERA = Camera(name="c", target=(0.0, 0.0, 0.0), distance=3.0, yaw=30.0, pitch=-20.0, roll=0.0, fov=40.0)
 
 

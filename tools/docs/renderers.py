@@ -6,9 +6,9 @@ python tools/docs/renderers.py
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from ropes.common.arrays import Images
 from ropes.simulation.action_scene import ActionScene
 from ropes.simulation.actions import ACTIONS, Action, PairsSetting
 from ropes.simulation.arm import arm_setting
@@ -22,7 +22,6 @@ from ropes.simulation.settings import Setting, setting_named
 
 OUT = Path(__file__).parents[2] / "docs" / "images" / "renderers.png"
 SIDE = 160
-Images = NDArray[np.uint8]
 
 
 def arm(setting: Setting, seed: int) -> tuple[Images, Images]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from ropes.common.arrays import Bools, Images
 from ropes.data.recorder.arm import ArmOptions, arm_to_record
 from ropes.simulation.camera_levels import LEVELS, CameraLevel
 from ropes.simulation.camera_model import GAMMA, CameraModel
@@ -40,8 +40,6 @@ STEADY = replace(
 #: Somebody behind the arm in most of the frames; a mount that turns and sinks.
 BUSY = replace(STEADY, occluders=OccluderLevel(behind=0.9))
 CREEPING = replace(STEADY, creep=0.07, turn=3.0)
-Pixels = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +60,12 @@ class Panel:
     good: bool = False
     camera: Camera
     level: CameraLevel = STEADY
-    change: Callable[[Pixels], Pixels] = lambda image: image
+    change: Callable[[Images], Images] = lambda image: image
     frame: int = 0
     last: bool = False
 
 
-def overexposed(image: Pixels) -> Pixels:
+def overexposed(image: Images) -> Images:
     """The image with too long an exposure."""
     light = EXPOSURE * (image / 255) ** GAMMA
     return np.round(255 * np.clip(light, 0, 1) ** (1 / GAMMA)).astype(np.uint8)
@@ -87,7 +85,7 @@ def panels(good: Camera) -> Sequence[Panel]:
     )
 
 
-def drawn(panel: Panel, image: Pixels, arm: Mask) -> Image.Image:
+def drawn(panel: Panel, image: Images, arm: Bools) -> Image.Image:
     """One picture with its title."""
     camera = CameraModel(panel.level, image.shape, FRAMES, seed=FAULTS, camera="left")
     seen = camera(panel.change(image), panel.frame, arm)

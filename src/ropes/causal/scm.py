@@ -13,10 +13,10 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import integrate, special, stats
 
-Array = NDArray[np.float64]
+from ropes.common.arrays import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +47,19 @@ class TruncatedNormal:
         bounds = (self.low - self.mean) / scale, (self.high - self.mean) / scale
         return stats.truncnorm(*bounds, loc=self.mean, scale=scale)
 
-    def quantile(self, probability: ArrayLike) -> Array:
+    def quantile(self, probability: ArrayLike) -> Floats:
         """Inverse of the distribution function, in radians."""
         return np.asarray(self._distribution.ppf(probability), dtype=np.float64)
 
-    def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
+    def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
         """Draw `size` values, in radians."""
         return np.clip(self.quantile(rng.random(size)), self.low, self.high)
 
-    def log_density(self, x: ArrayLike) -> Array:
+    def log_density(self, x: ArrayLike) -> Floats:
         """Log density at `x` (−inf outside the interval), in nats."""
         return np.asarray(self._distribution.logpdf(x), dtype=np.float64)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         """Distribution function at `x`."""
         return np.asarray(self._distribution.cdf(x), dtype=np.float64)
 
@@ -161,7 +161,7 @@ class CausalModel:
                 reached.add(name)
         return frozenset(reached)
 
-    def _propagate(self, exogenous: Array, intervention: Mapping[str, Array]) -> Array:
+    def _propagate(self, exogenous: Floats, intervention: Mapping[str, Floats]) -> Floats:
         """Solve the structural equations, (n, d) exogenous terms → (n, d) angles, given the angles of some joints."""
         column = {joint: k for k, joint in enumerate(self.joints)}
         angles = np.empty_like(exogenous)
@@ -173,7 +173,7 @@ class CausalModel:
                     angles[:, k] += weight * angles[:, column[parent]]
         return angles
 
-    def _exogenous(self, rng: np.random.Generator, n: int) -> Array:
+    def _exogenous(self, rng: np.random.Generator, n: int) -> Floats:
         """Draw the root and noise terms, (n, d)."""
         terms = np.zeros((n, len(self.joints)))
         for k, joint in enumerate(self.joints):
@@ -182,7 +182,7 @@ class CausalModel:
                     terms[:, k] += source[joint].sample(rng, n)
         return terms
 
-    def sample(self, rng: np.random.Generator, anchors: int) -> Array:
+    def sample(self, rng: np.random.Generator, anchors: int) -> Floats:
         """Twin sampling: every anchor under every regime, with the same exogenous draws (ROPES Section 3.2).
 
         Returns:
@@ -197,11 +197,11 @@ class CausalModel:
             poses.append(self._propagate(exogenous, intervention))
         return np.stack(poses, axis=1)
 
-    def sample_observational(self, rng: np.random.Generator, n: int) -> Array:
+    def sample_observational(self, rng: np.random.Generator, n: int) -> Floats:
         """Draw `n` poses without any intervention, (n, joints), in radians."""
         return self._propagate(self._exogenous(rng, n), {})
 
-    def log_density_ratio(self, joint: str, angles: ArrayLike) -> Array:
+    def log_density_ratio(self, joint: str, angles: ArrayLike) -> Floats:
         """Log density ratio log q_i(z_i) / q̄_i(z_i) of policies 1 and 2 at angles (radians) of joint i, in nats.
 
         It equals the log density ratio of the images, because every other mechanism cancels (ROPES Section 3.1).

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 
-Images = NDArray[np.uint8]
 #: Images of a split: uint8 (episodes, frames, cameras, H, W), in colour (…, H, W, 3); or camera → uint8 (episodes,
 #: frames, H, W), in colour (…, H, W, 3), where the cameras' sizes differ.
 SplitImages = Images | Mapping[str, Images]

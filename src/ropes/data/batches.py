@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Ints
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.data.cache import CachedImages
 from ropes.data.dataset import Frames
 from ropes.data.views import from_planes, planes
 from ropes.errors import UserError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ropes
 from ropes.causal.scm import Regime
 from ropes.common import files
+from ropes.common.arrays import Floats
 from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
@@ -33,7 +33,6 @@ from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import kinematics_of
 
-Floats = NDArray[np.float64]
 #: Version of the content of `meta/ropes.json`.
 SCHEMA = 1
 #: Libraries whose version may change the bytes of a data set.

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Ints
 from ropes.data import interventions, parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data import build as building
 from ropes.data import schema
@@ -35,7 +36,6 @@ from ropes.simulation.objects import objects_digest
 from ropes.simulation.settings import Setting
 from ropes.simulation.workers import render, render_poses, require_workers
 
-Floats = NDArray[np.float64]
 #: Range of the step of the moved joint, and standard deviation of the other joints' displacements, radians.
 STEP, ARM_JITTER = (0.15, 0.6), 0.02
 

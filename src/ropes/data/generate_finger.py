@@ -4,9 +4,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data import build as building
 from ropes.data import schema
@@ -18,8 +18,6 @@ from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, FingerSetting, 
 from ropes.simulation.mujoco_finger import MujocoFingerScene
 from ropes.simulation.workers import render, require_workers
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 #: Largest number of states drawn at a time; most states are feasible.
 _BATCH = 1_024
 
@@ -112,7 +110,7 @@ def simulate_finger(
     )
 
 
-def draw_states(scene: FingerScene, split: FingerSplit, count: int, rng: np.random.Generator) -> Numbers:
+def draw_states(scene: FingerScene, split: FingerSplit, count: int, rng: np.random.Generator) -> Ints:
     """Feasible states as indices into the factors' grids, (count, 7), uniform over the feasible ones."""
     accepted = [np.empty((0, len(FACTORS)), np.int64)]
     while (missing := count - sum(map(len, accepted))) > 0:
@@ -121,7 +119,7 @@ def draw_states(scene: FingerScene, split: FingerSplit, count: int, rng: np.rand
     return np.concatenate(accepted)
 
 
-def draw_pairs(scene: FingerScene, split: FingerSplit, count: int, rng: np.random.Generator) -> Numbers:
+def draw_pairs(scene: FingerScene, split: FingerSplit, count: int, rng: np.random.Generator) -> Ints:
     """Pairs of feasible states that differ in one factor, (count, 2, 7).
 
     Factor and new value are uniform; both are drawn again where the new state is not feasible.
@@ -140,7 +138,7 @@ def draw_pairs(scene: FingerScene, split: FingerSplit, count: int, rng: np.rando
     return np.stack([first, second], axis=1)
 
 
-def _numbers(split: FingerSplit, count: int, rng: np.random.Generator) -> Numbers:
+def _numbers(split: FingerSplit, count: int, rng: np.random.Generator) -> Ints:
     """Uniform indices into the factors' grids, (count, 7), hues of the split only."""
     numbers = np.stack([rng.integers(factor.count, size=count) for factor in FACTORS], axis=1)
     numbers[:, HUE] = rng.choice(np.array(split.hues), size=count)

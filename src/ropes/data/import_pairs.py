@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from ropes.common import files, png
+from ropes.common.arrays import Floats
 from ropes.common.files import sha256
 from ropes.data import build as building
 from ropes.data import schema
@@ -21,7 +21,6 @@ from ropes.simulation.actions import SPLITS, TRAIN, split_fault
 from ropes.simulation.settings import RECORDED_PAIRS, RECORDED_SCENES
 
 MANIFEST = "manifest.json"
-Floats = NDArray[np.float64]
 _CAMERA = "front"
 
 

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropes.common.arrays import Images, Ints
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-
-Ints = NDArray[np.int64]
-Images = NDArray[np.uint8]
 
 
 class ActionPairs:

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ropes.common import files, png
+from ropes.common.arrays import Ints
 from ropes.data import schema
 from ropes.errors import UserError
 
-Ints = NDArray[np.int64]
 #: Small row groups, so that a single frame can be read without the whole file.
 _ROWS_PER_GROUP = 100
 

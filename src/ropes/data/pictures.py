@@ -1,12 +1,10 @@
 """Resizes images."""
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from ropes.common import png
-
-Images = NDArray[np.uint8]
+from ropes.common.arrays import Images
 
 
 def letterbox(images: Images, side: int) -> Images:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.pictures import Images, letterbox
+from ropes.common.arrays import Images
+from ropes.data.pictures import letterbox
 
 #: Images of n poses: (n, cameras, H, W), in colour (n, cameras, H, W, 3); where the cameras' sizes differ a sequence of
 #: one array (n, H, W) or (n, H, W, 3) per camera.

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ropes.causal.scm import Regime
 from ropes.common import files, png
+from ropes.common.arrays import Ints
 from ropes.common.progress import progress as show_progress
 from ropes.data import arrays, parquet, schema
 from ropes.data.arrays import SplitImages
@@ -25,7 +26,6 @@ from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
 
-Ints = NDArray[np.int64]
 #: Approximate number of images in a data file.
 IMAGES_PER_SHARD = 2000
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.files import write_arrays
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, resolve_precision, warn_if_emulated
 from ropes.common.seeds import generator
@@ -33,7 +34,6 @@ from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)
-Floats = NDArray[np.float64]
 _CHUNK = 128
 #: Example pairs of each test split, and deltas in the figure.
 _EXAMPLES, _PLOTTED = 6, 600

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.files import nan_to_none, write_arrays
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
@@ -27,7 +28,6 @@ from ropes.methods.run import read_training, training_seconds, warn_if_other_sce
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction
 from ropes.simulation.actions import IID, TRAIN
 
-Floats = NDArray[np.float64]
 Displacements = tuple[NDArray[np.str_], Floats]
 DELTAS_FILE = "deltas.npz"
 _CHUNK = 256

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.files import atomic_path, write_arrays
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
@@ -23,8 +24,6 @@ from ropes.methods.vae.reader import VAEReader
 from ropes.metrics.disentanglement.information import mutual_information
 
 LATENTS_FILE, PICTURES_FILE = "latents.safetensors", "pictures.npz"
-Floats = NDArray[np.float64]
-Images = NDArray[np.uint8]
 _CHUNK = 256
 #: Reconstructed images of each split; values of a latent in its traversal, in standard deviations; samples from the
 #: prior.

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats, Ints
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.pictures import SPLITS
@@ -16,8 +16,6 @@ from ropes.metrics.transfer import REGRESSORS, Regressor
 from ropes.simulation.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
 from ropes.simulation.settings import FINGER_CUBE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Largest number of training samples of a regressor, and of training images whose latents standardise all latents.
 LABELLED = 10_000
 #: Number of held-out images whose ELBO and reconstruction loss are measured, the same ones for every model.

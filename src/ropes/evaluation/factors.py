@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision, device_kind
 from ropes.data.cache import ImageCache
@@ -59,9 +59,6 @@ from ropes.metrics import (
 )
 from ropes.metrics.disentanglement import Undefined
 from ropes.metrics.transfer import classifier_errors, transfer_errors
-
-Floats = NDArray[np.float64]
-Images = NDArray[np.uint8]
 
 
 def evaluate_factors(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ropes.common.arrays import Images
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.pictures import Images
 from ropes.data.views import Views, by_camera, count, each, joined, take
 from ropes.errors import UserError
 from ropes.evaluation.rows.kinds import FlagRow

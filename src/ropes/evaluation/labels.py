@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.rows.joint import Row
@@ -22,7 +22,6 @@ from ropes.metrics import ProtocolSizes, few_labels
 
 #: Numbers of calibration labels that are tested besides the protocol's own.
 FEWER = (10, 100)
-Array = NDArray[np.float64]
 
 
 def label_free_calibration(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
@@ -95,8 +94,8 @@ def _say_no_coverage(labels: str, reason: object) -> None:
 
 def few_label_rows(
     rows: list[Row],
-    estimates: Array,
-    angles: Array,
+    estimates: Floats,
+    angles: Floats,
     rng: np.random.Generator,
     label_free: Calibration | None,
     fewer: Sequence[int],

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
 from ropes.methods.run import CALIBRATION_FILE, Run
@@ -19,7 +19,6 @@ from ropes.metrics.intervals import leave_one_out_residuals
 #: Relative differences of float32 outputs for equal inputs in batches of different size.
 _ROUNDING = 1e-6
 _SOURCES = ("samples", "labels", "commanded")
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +72,15 @@ class Calibration:
         errors: estimated errors; None for calibrations of older versions.
     """
 
-    slope: Array
-    intercept: Array
+    slope: Floats
+    intercept: Floats
     samples: int
     intervals: Intervals | None = None
-    knots: Array | None = None
+    knots: Floats | None = None
     origin: Origin | None = None
     errors: CalibrationErrors | None = None
 
-    def angles(self, coordinates: Array) -> Array:
+    def angles(self, coordinates: Floats) -> Floats:
         """Coordinates (n, d) → radians (n, d)."""
         lines = coordinates * self.slope + self.intercept
         if self.knots is None:
@@ -89,7 +88,7 @@ class Calibration:
         return np.stack([bend(column, knots) for column, knots in zip(lines.T, self.knots, strict=True)], axis=1)
 
 
-def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) -> Calibration:
+def fit_calibration(coordinates: Floats, angles: Floats, joints: Sequence[str]) -> Calibration:
     """Fit each joint's least-squares line from coordinates (n, d) to radians (n, d) (ROPES Section 4).
 
     Raises:
@@ -112,7 +111,7 @@ def identity_calibration(joints: int) -> Calibration:
     return Calibration(np.ones(joints), np.zeros(joints), 0)
 
 
-def left_out_errors(coordinates: Array, angles: Array, joints: Sequence[str]) -> dict[str, float] | None:
+def left_out_errors(coordinates: Floats, angles: Floats, joints: Sequence[str]) -> dict[str, float] | None:
     """Leave-one-out root mean squared error of each joint's line, radians; None with too few samples.
 
     Args:
@@ -128,7 +127,7 @@ def left_out_errors(coordinates: Array, angles: Array, joints: Sequence[str]) ->
 
 
 def half_widths(
-    calibration: Calibration, coordinates: Array, deviation: Array | None, joints: Sequence[str]
+    calibration: Calibration, coordinates: Floats, deviation: Floats | None, joints: Sequence[str]
 ) -> dict[str, float] | None:
     """Half an interval at the median coordinate and median σ of each joint, radians; None without intervals.
 
@@ -214,7 +213,7 @@ def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> Calibrati
     return CalibrationErrors(**errors)
 
 
-def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Array | None:
+def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Floats | None:
     if not any("bend" in line for line in lines):
         return None
     knots = np.array([[line["bend"]["from"], line["bend"]["to"]] for line in lines], dtype=np.float64)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.inference.policy_distributions import Commanded
 from ropes.metrics.intervals import auroc
@@ -33,7 +33,6 @@ _MAX_WIDTH_UNKNOWN = 3.0
 #: Smallest share of pairs; fewer may be a few misread poses.
 _MIN_SHARE = 3e-4
 _QUANTILES = 1000
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ class Angles:
         error: standard deviation of the errors, from held-out anchors; None where unknown.
     """
 
-    first: Array
-    second: Array
-    observational: Array | None
+    first: Floats
+    second: Floats
+    observational: Floats | None
     error: float | None
 
 
@@ -110,13 +109,13 @@ def _degrees(angle: float) -> str:
     return f"{np.degrees(angle):.1f}° ({angle:.2f} rad)"
 
 
-def _ordered_share(first: Array, second: Array) -> float:
+def _ordered_share(first: Floats, second: Floats) -> float:
     """Share of the pairs, one of each policy, in the order of the means; Φ(d' / √2) for two normals."""
     share = auroc(second, first) if first.mean() > second.mean() else auroc(first, second)
     return float(np.clip(share, 0.5 + _MIN_SHARE, 1 - _MIN_SHARE))
 
 
-def _standard_error(observational: Array, angles: Angles, means: Sequence[float]) -> float:
+def _standard_error(observational: Floats, angles: Angles, means: Sequence[float]) -> float:
     """Standard error of the observational mean: from its own poses, and from those that the line is fitted on.
 
     With the mean at t between the first policy's mean (0) and the second's (1), errors of these two enter by the

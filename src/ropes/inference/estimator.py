@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -27,8 +28,6 @@ from ropes.methods.uncertainty.model import ImageFeatures, Reading, UncertaintyM
 from ropes.models.registration import Registration
 
 _CHUNK = 256
-Images = NDArray[np.uint8]
-Array = NDArray[np.float64]
 
 
 class Estimator:
@@ -169,7 +168,7 @@ class Estimator:
         return sides.pop() if len(sides) == 1 else self._reader.size
 
     @torch.no_grad()
-    def attention(self, images: ImageInput) -> Array | None:
+    def attention(self, images: ImageInput) -> Floats | None:
         """Where the network looks: its attention over each view, (n, V, s, s), each map with sum 1.
 
         A part is a square of the letterboxed image.  None for a network without attention.
@@ -181,7 +180,7 @@ class Estimator:
         return None if logits is None else logits.flatten(2).softmax(-1).view_as(logits).double().cpu().numpy()
 
     @torch.no_grad()
-    def coordinates(self, images: ImageInput) -> Array:
+    def coordinates(self, images: ImageInput) -> Floats:
         """Raw coordinates, one per joint.
 
         Args:
@@ -257,7 +256,7 @@ class Estimator:
         """Whether the method learns from labels; its coordinates are then radians."""
         return method_named(self.run.method).reads_labels
 
-    def angles(self, images: ImageInput) -> Array:
+    def angles(self, images: ImageInput) -> Floats:
         """Joint angles in radians, (n, d) in the order of `run.joints`; (1, d) for one pose.
 
         Args:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from ropes.common.arrays import Images
 from ropes.data.dataset import Dataset
 from ropes.data.layout import is_dataset_folder
-from ropes.data.pictures import Images
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.inference.sources import files_in, named_images, read_image

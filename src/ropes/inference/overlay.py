@@ -12,9 +12,9 @@ from PIL import Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 from scipy import ndimage
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.files import atomic_path
 from ropes.data.dataset import Dataset
-from ropes.data.pictures import Images
 from ropes.data.schema import PROVENANCE
 from ropes.errors import UserError
 from ropes.inference.poses import Arm
@@ -31,7 +31,6 @@ SIDE = 384
 _OPACITY, _WIDTH = 0.25, 2
 #: Text of a picture's file that says which images it shows.
 _ORIGIN = "ropes-origin"
-Array = NDArray[np.float64]
 
 
 def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = None) -> dict[str, Pinhole]:
@@ -73,7 +72,7 @@ class Overlay:
         self._meshes = link_meshes(arm.urdf)
         self._reach = reach(arm.urdf)
 
-    def draw(self, images: Sequence[Images], angles: Array, truth: Array | None = None) -> list[Images]:
+    def draw(self, images: Sequence[Images], angles: Floats, truth: Floats | None = None) -> list[Images]:
         """Pictures of one pose, one for each camera.
 
         Args:
@@ -94,11 +93,11 @@ class Overlay:
             for camera, image in zip(self._cameras, images, strict=True)
         ]
 
-    def _poses(self, angles: Array) -> dict[str, Array]:
+    def _poses(self, angles: Floats) -> dict[str, Floats]:
         return {link: poses[0] for link, poses in self._arm.poses(np.asarray(angles)[None]).items()}
 
     def _over(
-        self, image: Images, camera: Pinhole, poses: Mapping[str, Array], true_poses: Mapping[str, Array] | None
+        self, image: Images, camera: Pinhole, poses: Mapping[str, Floats], true_poses: Mapping[str, Floats] | None
     ) -> Images:
         picture = enlarged(image, self._side)
         camera = camera.resized(*picture.shape[:2])
@@ -106,7 +105,7 @@ class Overlay:
             picture = outlined(picture, silhouette(self._meshes, true_poses, camera), TRUTH, opacity=0.0)
         return outlined(picture, silhouette(self._meshes, poses, camera), ESTIMATE)
 
-    def _beside(self, image: Images, poses: Mapping[str, Array]) -> Images:
+    def _beside(self, image: Images, poses: Mapping[str, Floats]) -> Images:
         picture = enlarged(image, self._side)
         height = len(picture)
         drawn = shaded(self._meshes, poses, overview(self._reach, height))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -28,7 +29,6 @@ MAX_POSES = 2000
 FEWEST = 30
 #: Number of quantiles that represent a policy's distribution.
 _QUANTILES = 10_000
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class PolicyReadings:
         deviation: standard deviations of `first`, then `second`, (2 n, d); None where unknown.
     """
 
-    first: Array
-    second: Array
-    observational: dict[int, Array]
-    deviation: Array | None
+    first: Floats
+    second: Floats
+    observational: dict[int, Floats]
+    deviation: Floats | None
 
     @property
-    def both(self) -> Array:
+    def both(self) -> Floats:
         """Coordinates under both policies, (2 n, d)."""
         return np.concatenate([self.first, self.second])
 
@@ -138,7 +138,7 @@ def fit_commanded(
         raise UserError(f"{source}: {error} to fit a bend; record more poses") from error
 
 
-def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -> Array | None:
+def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -> Floats | None:
     """The error of each joint's angles as the uncertainty model of held-out anchors gives it.
 
     Args:
@@ -155,7 +155,7 @@ def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibr
     return np.asarray(np.abs(line.slope) * errors)
 
 
-def _knots(angles: Array, commanded: Sequence[Commanded]) -> Array | None:
+def _knots(angles: Floats, commanded: Sequence[Commanded]) -> Floats | None:
     """Each joint's bend, (d, 2, k); None with too few poses for bends."""
     if len(angles) < FEWEST_FOR_WIDTHS:
         return None
@@ -211,7 +211,7 @@ def _rows_by_regime(
     return {regime: np.sort(frames.index[rows[:count]]) for regime, rows in ranked.items()}
 
 
-def _columns(readings: Sequence[Reading]) -> tuple[Array, Array | None]:
+def _columns(readings: Sequence[Reading]) -> tuple[Floats, Floats | None]:
     """Coordinate k of the k-th reading, and its standard deviation where known; (n, d) each."""
     coordinates = np.stack([reading.coordinates[:, k] for k, reading in enumerate(readings)], axis=1)
     deviations = [reading.deviation[:, k] for k, reading in enumerate(readings) if reading.deviation is not None]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ropes.causal.scm import TruncatedNormal
+from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.policies import described_model
@@ -21,7 +22,6 @@ _TURN = 2 * math.pi
 #: Largest distance of a normal's mean from its interval, in standard deviations.
 _MAX_DISTANCE = 5.0
 _NORMAL, _UNIFORM = ("mean", "std", "low", "high"), ("low", "high")
-Array = NDArray[np.float64]
 
 
 class Distribution(Protocol):
@@ -30,7 +30,7 @@ class Distribution(Protocol):
     def moments(self) -> tuple[float, float]:
         """Mean and variance."""
 
-    def quantile(self, probability: ArrayLike) -> Array:
+    def quantile(self, probability: ArrayLike) -> Floats:
         """Inverse of the distribution function."""
 
 
@@ -45,7 +45,7 @@ class Uniform:
         """Mean and variance."""
         return (self.low + self.high) / 2, (self.high - self.low) ** 2 / 12
 
-    def quantile(self, probability: ArrayLike) -> Array:
+    def quantile(self, probability: ArrayLike) -> Floats:
         """Inverse of the distribution function."""
         return self.low + (self.high - self.low) * np.asarray(probability, dtype=np.float64)
 

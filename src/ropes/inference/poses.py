@@ -6,10 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import Run
@@ -22,7 +21,6 @@ from ropes.simulation.urdf import Urdf, read_urdf
 ALL = "all"
 #: Links whose origins are the Panda's keypoints in DREAM (manip_configs/panda.yaml) and RoboPEPP.
 PANDA_KEYPOINTS = tuple(f"panda_{part}" for part in ("link0", "link2", "link3", "link4", "link6", "link7", "hand"))
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +61,7 @@ class Arm:
             chain.append(parents[chain[-1]])
         return tuple(reversed(chain))
 
-    def poses(self, angles: Array) -> dict[str, Array]:
+    def poses(self, angles: Floats) -> dict[str, Floats]:
         """Link → poses in the base frame, (n, 4, 4), metres, for angles (n, d)."""
         return link_poses(self.urdf, self.joints, angles, self.neutral)
 
@@ -79,7 +77,7 @@ class Arm:
             self.urdf.require_link(name)
         return tuple(dict.fromkeys(names)) or (self.end_effector,)
 
-    def describe(self, angles: Array, links: Sequence[str]) -> list[dict[str, Any]]:
+    def describe(self, angles: Floats, links: Sequence[str]) -> list[dict[str, Any]]:
         """Link poses in the format of `ropes predict`, one entry for each row of angles (n, d).
 
         Returns:
@@ -150,5 +148,5 @@ def _arm(run: Run, urdf: Urdf, neutral: Mapping[str, float]) -> Arm:
     return Arm(urdf=urdf, joints=run.joints, neutral=neutral)
 
 
-def _rounded(values: Array) -> list[float]:
+def _rounded(values: Floats) -> list[float]:
     return [round(float(value), 6) + 0.0 for value in values]

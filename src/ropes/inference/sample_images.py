@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ropes.common.arrays import Images
 from ropes.common.png import bars
-from ropes.data.pictures import Images, enlarge
+from ropes.data.pictures import enlarge
 from ropes.data.views import Views, from_planes, joined
 from ropes.inference.estimator import Estimator
 

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
@@ -18,8 +18,6 @@ from ropes.methods.uncertainty.ood import OODScore
 from ropes.methods.uncertainty.variance import VarianceModel
 from ropes.models.alignment import eliminate
 from ropes.models.registration import Registration
-
-Array = NDArray[np.float64]
 
 
 class ExportedEstimator(nn.Module):
@@ -219,7 +217,7 @@ class _Distance(nn.Module):
         return (parts / self.usual).amax(1)
 
 
-def _keep(module: nn.Module, **arrays: Array) -> None:
+def _keep(module: nn.Module, **arrays: Floats) -> None:
     """Store arrays as float32 buffers."""
     for name, array in arrays.items():
         module.register_buffer(name, torch.from_numpy(np.asarray(array, dtype=np.float32).copy()))

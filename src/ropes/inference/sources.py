@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ropes.common import png
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.methods.run import Run
 

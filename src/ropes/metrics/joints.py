@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from ropes.metrics.correlation import Floats, mcc
+from ropes.common.arrays import Floats
+from ropes.metrics.correlation import mcc
 
 #: Estimates of the test poses that a metric compares with the true angles: coordinates, coordinates after the best
 #: one-to-one assignment to the joints, or calibrated angles in radians.

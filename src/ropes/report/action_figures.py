@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.delta.variants import ABLATED
 from ropes.report.action_numbers import (
     ABLATIONS,
@@ -25,7 +26,7 @@ from ropes.report.action_numbers import (
 from ropes.report.artefacts import arrays_of_seed
 from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPER_COLOUR
-from ropes.report.words import Floats, capitalised, joint_label
+from ropes.report.words import capitalised, joint_label
 from ropes.simulation.actions import SYSTEMATIC
 from ropes.simulation.settings import ACTION_PAIRS, RECORDED_PAIRS
 

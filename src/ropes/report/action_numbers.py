@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import t
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.rows.kinds import ActionRow
 from ropes.methods.delta.variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.table import grouped
-from ropes.report.words import Floats, capitalised, fixed
+from ropes.report.words import capitalised, fixed
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.simulation.settings import (
     ACTION_PAIRS,

@@ -11,7 +11,7 @@ from rich.console import Console
 from scipy import ndimage
 
 from ropes import __version__
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.evaluation.drift.camera import CameraDrift
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.statistics import Drift, Estimate

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-#: (H, W, 2) grey or (H, W, 4) colour pixels with alpha.
-Pixels = NDArray[np.uint8]
+from ropes.common.arrays import Images
+
 GAP = 4
 RED = (214, 39, 40)
 #: Bytes of a PNG above which a page has the picture as lossy WebP if that is smaller; noise hardly compresses without
@@ -18,7 +18,7 @@ RED = (214, 39, 40)
 _LARGE, _QUALITY = 32_768, 80
 
 
-def strip(images: NDArray[np.uint8]) -> Pixels:
+def strip(images: NDArray[np.uint8]) -> Images:
     """Images side by side; the gaps between them are transparent.
 
     Args:
@@ -33,7 +33,7 @@ def strip(images: NDArray[np.uint8]) -> Pixels:
     return np.concatenate([*np.concatenate([opaque, gaps], axis=2)], axis=1)[:, :-GAP]
 
 
-def stack(strips: Sequence[Pixels]) -> Pixels:
+def stack(strips: Sequence[Images]) -> Images:
     """Strips below one another, GAP apart; the space beside shorter ones is transparent.
 
     Args:
@@ -63,14 +63,14 @@ def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.
     return drawn
 
 
-def png(pixels: Pixels) -> bytes:
+def png(pixels: Images) -> bytes:
     """PNG bytes of pixels."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, format="PNG", optimize=True)
     return stream.getvalue()
 
 
-def data_uri(pixels: Pixels) -> str:
+def data_uri(pixels: Images) -> str:
     """A data URI of pixels: PNG, or lossy WebP of large pictures where it is smaller.  Transparency stays exact."""
     encoded, kind = png(pixels), "png"
     if len(encoded) > _LARGE:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ropes.common import files
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import FURTHER, Results
@@ -48,7 +49,7 @@ def write_figures(folder: Path, out: Path, found: Results | None = None) -> tupl
     return tuple(written)
 
 
-def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictures.Pixels]]:
+def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | Images]]:
     """The rest of a file's name, and its figure or pixels."""
     cells = over_seeds(found.rows)
     for axis in AXES:
@@ -69,7 +70,7 @@ def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictur
             yield f"{setup}-{kind}", figure
 
 
-def _of_run(evaluation: Evaluation, rows: Sequence[Row]) -> Iterator[tuple[str, Figure | pictures.Pixels]]:
+def _of_run(evaluation: Evaluation, rows: Sequence[Row]) -> Iterator[tuple[str, Figure | Images]]:
     """The scatter and the reconstructions of a run."""
     if evaluation.scatter:
         condition = artefacts.scatter_condition(evaluation, rows)
@@ -81,7 +82,7 @@ def _of_run(evaluation: Evaluation, rows: Sequence[Row]) -> Iterator[tuple[str, 
         yield "reconstructions", pictures.stack(joined)
 
 
-def _study(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictures.Pixels]]:
+def _study(found: Results, folder: Path) -> Iterator[tuple[str, Figure | Images]]:
     """The figures of a study of models, and the sweeps of its most disentangled VAE."""
     rows = found.model_rows
     if not rows:

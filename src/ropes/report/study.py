@@ -8,6 +8,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
@@ -36,7 +37,7 @@ from ropes.report.study_numbers import (
     transfers,
 )
 from ropes.report.table import Table, paragraphs
-from ropes.report.words import Floats, fixed, median_and_range, origin
+from ropes.report.words import fixed, median_and_range, origin
 from ropes.simulation.finger_setting import FEASIBILITY_FILE
 from ropes.simulation.settings import FINGER_CUBE
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled, titled_panels
 from ropes.report.study_numbers import (
@@ -21,7 +22,6 @@ from ropes.report.study_numbers import (
     column,
     correlations,
 )
-from ropes.report.words import Floats
 from ropes.simulation.finger_setting import FACTORS as GRID
 
 #: Fewer values are drawn as dots only, without the outline of a violin.

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
-from ropes.report.words import Floats, capitalised, counted, error, fixed, joint_label
+from ropes.report.words import capitalised, counted, error, fixed, joint_label
 
 #: Metrics from 0 to 1; some may fall below 0.
 METRICS = {

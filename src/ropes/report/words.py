@@ -10,14 +10,13 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
 from ropes.experiments.variants import ROPES_VARIANTS
 
-Floats = NDArray[np.float64]
 #: Smaller numbers are rounding errors of a zero.
 _ROUNDING = 1e-12
 RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.evaluation.drift.result import Check

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropes.common.arrays import Images
 from ropes.common.seeds import generator
 from ropes.simulation.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
 from ropes.simulation.appearance import Appearance
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.objects import parts_of

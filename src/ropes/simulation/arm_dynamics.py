@@ -4,14 +4,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import BulletScene
 from ropes.simulation.settings import Robot
 from ropes.simulation.urdf import read_urdf
 
-Floats = NDArray[np.float64]
 #: Steps in a second, as PyBullet's own default.
 RATE = 240
 #: Seconds for which past positions are kept.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.simulation.availability import pybullet_missing
 from ropes.simulation.context import ClosesAtExit
 
-Images = NDArray[np.uint8]
 #: Rendered pixels along a side for each pixel of an image.
 SUPERSAMPLING = 2
 _BT601 = np.array([299, 587, 114], dtype=np.uint32)

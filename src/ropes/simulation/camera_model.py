@@ -15,13 +15,11 @@ from PIL import Image
 from scipy import ndimage
 from scipy.signal import lfilter
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.seeds import generator
 from ropes.errors import UserError
 from ropes.simulation.camera_levels import LEVELS, CameraLevel, require_level
 from ropes.simulation.occluders import Occluders
-
-Images = NDArray[np.uint8]
-Floats = NDArray[np.float64]
 
 #: Exponent between stored levels and light, as in sRGB's usual approximation.
 GAMMA = 2.2

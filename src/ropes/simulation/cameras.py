@@ -1,16 +1,15 @@
 """Pinhole camera matrices in OpenGL's and OpenCV's conventions."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.simulation.joints import rotation
 from ropes.simulation.settings import Camera
 
-Array = NDArray[np.float64]
 NEAR, FAR = 0.1, 100.0
 
 
-def axes(camera: Camera) -> Array:
+def axes(camera: Camera) -> Floats:
     """The camera's right, up and forward directions in the world frame, as rows of (3, 3).
 
     With all angles 0 the camera looks along +y, +x is right and +z is up.  As in PyBullet, pitch rotates about x,
@@ -22,12 +21,12 @@ def axes(camera: Camera) -> Array:
     return (turn @ np.stack([x, z, y]).T).T
 
 
-def eye(camera: Camera) -> Array:
+def eye(camera: Camera) -> Floats:
     """The camera's position in the world frame, (3,) metres."""
     return np.asarray(camera.target) - camera.distance * axes(camera)[2]
 
 
-def view_matrix(camera: Camera) -> Array:
+def view_matrix(camera: Camera) -> Floats:
     """World → camera in OpenGL's convention (x right, y up, looking along −z), (4, 4)."""
     right, up, forward = axes(camera)
     view = np.eye(4)
@@ -36,7 +35,7 @@ def view_matrix(camera: Camera) -> Array:
     return view
 
 
-def projection_matrix(camera: Camera) -> Array:
+def projection_matrix(camera: Camera) -> Floats:
     """OpenGL's perspective projection of a square image, (4, 4)."""
     focal = 1 / np.tan(np.radians(camera.fov) / 2)
     depth = NEAR - FAR
@@ -50,18 +49,18 @@ def projection_matrix(camera: Camera) -> Array:
     )
 
 
-def intrinsics(camera: Camera, image_size: int) -> Array:
+def intrinsics(camera: Camera, image_size: int) -> Floats:
     """The pinhole matrix K of a square image, (3, 3), in pixels; pixel (0, 0) is centred on (½, ½)."""
     focal = image_size / 2 / np.tan(np.radians(camera.fov) / 2)
     return np.array([[focal, 0, image_size / 2], [0, focal, image_size / 2], [0, 0, 1]])
 
 
-def extrinsics(camera: Camera) -> Array:
+def extrinsics(camera: Camera) -> Floats:
     """World → camera in OpenCV's convention (x right, y down, z forward), (4, 4), metres."""
     return np.diag([1.0, -1.0, -1.0, 1.0]) @ view_matrix(camera)
 
 
-def windows_around(points: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
+def windows_around(points: Floats, image_size: int, step: int) -> list[tuple[slice, slice]]:
     """For each image the bounding window of its points, enlarged by `step` pixels or more.
 
     Args:
@@ -82,7 +81,7 @@ def windows_around(points: Array, image_size: int, step: int) -> list[tuple[slic
     return [(slice(top, bottom), slice(left, right)) for left, top, right, bottom in edges.tolist()]
 
 
-def crop(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
+def crop(projection: Floats, image_size: int, rows: slice, columns: slice) -> Floats:
     """The projection (4, 4) onto a window of the image, at the pixel grid of the whole image."""
     left, right = (2 * edge / image_size - 1 for edge in (columns.start, columns.stop))
     top, bottom = (1 - 2 * edge / image_size for edge in (rows.start, rows.stop))

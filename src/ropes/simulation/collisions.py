@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import BulletScene
@@ -20,7 +20,6 @@ from ropes.simulation.settings import Robot
 from ropes.simulation.surface import read_surface
 from ropes.simulation.urdf import Urdf, read_urdf
 
-Floats = NDArray[np.float64]
 #: Smallest distance that counts as free, metres.
 CLEARANCE = 0.01
 #: What links touch besides links.

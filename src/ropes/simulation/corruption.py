@@ -3,11 +3,10 @@
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Images
 from ropes.errors import UserError, one_of
 
-Images = NDArray[np.uint8]
 #: Kinds of occluders: white squares (the paper's), squares of one random grey, noise, blurred noise, shaded balls.
 Hiding = Literal["square", "grey", "noise", "texture", "object"]
 #: Their names on report pages.

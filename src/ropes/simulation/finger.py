@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
 from ropes.common import files
+from ropes.common.arrays import Images
 from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
 

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats, Ints
 from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.settings import FINGER_CUBE, Camera, default_renderer
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class Factor:
     count: int
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The values in order, (count,)."""
         return np.linspace(self.low, self.high, self.count)
 
@@ -174,25 +172,25 @@ class FingerSetting:
         return content
 
 
-def factor_values(numbers: NDArray[np.int64]) -> Array:
+def factor_values(numbers: NDArray[np.int64]) -> Floats:
     """The values at the given grid indices, (n, f)."""
     return np.stack([factor.values[column] for factor, column in zip(FACTORS, numbers.T, strict=True)], axis=1)
 
 
-def scaled(factors: Array) -> Array:
+def scaled(factors: Floats) -> Floats:
     """Factors (n, f) scaled to [0, 1] by their ranges."""
     low, high = np.array([(factor.low, factor.high) for factor in FACTORS]).T
     shares = (factors - low) / (high - low)
     return np.clip(shares, 0.0, 1.0)  # float32 rounding may leave the range
 
 
-def hues_of(factors: Array) -> NDArray[np.int64]:
+def hues_of(factors: Floats) -> NDArray[np.int64]:
     """The number of each sample's hue on the colour wheel, (n,), from factors (n, 7)."""
     step = FACTORS[HUE].values[1]
     return np.round(factors[:, HUE] / step).astype(np.int64)
 
 
-def changed_factor(first: Array | Ints, second: Array | Ints) -> Ints:
+def changed_factor(first: Floats | Ints, second: Floats | Ints) -> Ints:
     """The factor in which the two images of each pair differ, (n,).
 
     Args:

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel
+from ropes.common.arrays import Floats
 from ropes.simulation.availability import locate
 from ropes.simulation.cameras import axes, eye
 from ropes.simulation.kinematics import outline, visible_points
@@ -25,7 +25,6 @@ from ropes.simulation.mesh import simplified_urdf
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import Urdf, read_urdf
 
-Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]
 MARGIN = 0.97
 _SAMPLES, _AT_A_BOUND = 3000, 0.3
@@ -58,7 +57,7 @@ def drawable_ranges(models: Iterable[CausalModel]) -> dict[str, tuple[float, flo
     return ranges
 
 
-def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array]) -> Array:
+def largest(robot: Robot, ranges: Ranges, measure: Callable[[Floats], Floats]) -> Floats:
     """The maxima of some measures of the arm over all poses within `ranges`.
 
     Random search: random poses with many joints at a bound of their range, then shrinking random steps from the best.
@@ -75,7 +74,7 @@ def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array]) -> 
     low, high = np.array([ranges[joint] for joint in ranges]).T
     rng = np.random.default_rng(0)
 
-    def measures(poses: Array) -> Array:
+    def measures(poses: Floats) -> Floats:
         blocks = np.array_split(poses, len(poses) // _BLOCK + 1)
         points = (visible_points(urdf, hulls, tuple(ranges), block, robot.neutral) for block in blocks)
         return np.concatenate([measure(block) for block in points])
@@ -97,7 +96,7 @@ def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array]) -> 
 
 
 @lru_cache(maxsize=4)
-def _convex_hulls(path: Path) -> tuple[Urdf, dict[str, Array]]:
+def _convex_hulls(path: Path) -> tuple[Urdf, dict[str, Floats]]:
     # A path in the mesh cache determines the contents.
     urdf = read_urdf(path)
     return urdf, outline(urdf)
@@ -141,7 +140,7 @@ def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera) -> float:
     position, directions = eye(camera), axes(camera)
     tangent = np.tan(np.radians(camera.fov) / 2)
 
-    def place(points: Array) -> Array:
+    def place(points: Floats) -> Floats:
         across, upwards, along = np.moveaxis((points - position) @ directions.T, -1, 0)
         sideways = np.maximum(np.abs(across), np.abs(upwards)) / np.maximum(along * tangent, 1e-9)
         return np.where(along > 0, sideways, np.inf).max(axis=1, keepdims=True)

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
+from ropes.common.arrays import Floats
 from ropes.simulation.joints import rotation
 from ropes.simulation.surface import read_surface
 from ropes.simulation.urdf import Urdf
 
-Array = NDArray[np.float64]
 
-
-def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
+def link_poses(urdf: Urdf, joints: Sequence[str], angles: Floats, rest: Mapping[str, float]) -> dict[str, Floats]:
     """Pose of every link in the base frame: T_child = T_parent · origin · motion(angle).
 
     A joint that mimics another follows it, even if it is among `joints`.
@@ -40,12 +38,12 @@ def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[s
     return poses
 
 
-def outline(urdf: Urdf) -> dict[str, Array]:
+def outline(urdf: Urdf) -> dict[str, Floats]:
     """Corners of the convex hull of each link's visible shapes: link name → (points, 3), in the link's frame.
 
     A link lies within its hull in every image.  So a link is in view if these points are.
     """
-    points: dict[str, list[Array]] = {}
+    points: dict[str, list[Floats]] = {}
     for visual in urdf.visuals:
         shape = visual.corners if visual.mesh is None else _hull(read_surface(visual.mesh).points * visual.scale)
         points.setdefault(visual.link, []).append(shape @ visual.origin[:3, :3].T + visual.origin[:3, 3])
@@ -53,8 +51,8 @@ def outline(urdf: Urdf) -> dict[str, Array]:
 
 
 def visible_points(
-    urdf: Urdf, hulls: Mapping[str, Array], joints: Sequence[str], angles: Array, rest: Mapping[str, float]
-) -> Array:
+    urdf: Urdf, hulls: Mapping[str, Floats], joints: Sequence[str], angles: Floats, rest: Mapping[str, float]
+) -> Floats:
     """The hulls' corners in the base frame for every pose, (n, points, 3); see `link_poses`, `outline`."""
     poses = link_poses(urdf, joints, angles, rest)
     points = [
@@ -63,7 +61,7 @@ def visible_points(
     return np.concatenate(points, axis=1)
 
 
-def _hull(points: Array) -> Array:
+def _hull(points: Floats) -> Floats:
     unique = np.unique(points, axis=0)
     # A flat or thin shape has no hull with a volume; all its points are kept.
     flat = len(unique) < 5 or np.linalg.matrix_rank(unique - unique.mean(axis=0), tol=1e-9) < 3

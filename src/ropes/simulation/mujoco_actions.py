@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ropes.common.arrays import Images
 from ropes.common.seeds import generator
 from ropes.simulation.action_scene import CAMERA, FLOOR, WALL, WALL_PLACE, PairScene, Shot
 from ropes.simulation.actions import PairsSetting
-from ropes.simulation.bullet import Images
 from ropes.simulation.off_screen import OffScreen, import_mujoco
 from ropes.simulation.room import ROOM, add_lights, add_material, pattern
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.simulation.room import TEXTURE, add_material
 from ropes.simulation.surface import Surface, read_surface, texture_of
 from ropes.simulation.urdf import Urdf, Visual
 
-Floats = NDArray[np.float64]
 #: Normals merge where these multiples of them round to the same integers.
 _BINS = 2
 _LIGHT_GREY = np.array([0.8, 0.8, 0.8, 1.0])

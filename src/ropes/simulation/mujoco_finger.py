@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ropes.common.arrays import Images
 from ropes.common.seeds import generator
-from ropes.simulation.bullet import Images
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.finger import HALF_CUBE, JOINTS, STAGE, degraded, finger_urdf
 from ropes.simulation.finger_setting import HUE, NAMES, FingerSetting

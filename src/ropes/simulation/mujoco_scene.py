@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.simulation.backgrounds import SceneName, background_of
 from ropes.simulation.kinematics import link_poses
@@ -15,7 +16,6 @@ from ropes.simulation.scene import ArmFrames, ArmScene, Mesh, resolve_urdf
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import read_urdf
 
-Floats = NDArray[np.float64]
 #: Share of the triangles that simplified meshes keep: drawing a triangle takes as long as drawing ten pixels.
 KEPT_FRACTION = 0.03
 

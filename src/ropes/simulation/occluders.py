@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-Floats = NDArray[np.float64]
+from ropes.common.arrays import Floats
+
 #: Edges are drawn at this multiple of the resolution, then averaged.
 _SUPERSAMPLING = 4
 

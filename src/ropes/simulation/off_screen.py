@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Images
 from ropes.errors import UserError
-from ropes.simulation.bullet import Images, mean_levels
+from ropes.simulation.bullet import mean_levels
 from ropes.simulation.cameras import axes, eye
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.parts import Colour, Part

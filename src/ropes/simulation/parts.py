@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.simulation.joints import rotation
 
-Array = NDArray[np.float64]
 Colour = tuple[float, float, float]
 Point = tuple[float, float, float]
 #: Unit vectors of the world frame.
@@ -31,7 +30,7 @@ class Part:
     size: Point
     place: Point
     colour: Colour
-    turn: Array | None = None
+    turn: Floats | None = None
 
 
 def transform(part: Part, place: Point, turn: float, scale: float) -> Part:
@@ -42,18 +41,18 @@ def transform(part: Part, place: Point, turn: float, scale: float) -> Part:
     return replace(part, size=size, place=point(centre), turn=rotated @ (np.eye(3) if part.turn is None else part.turn))
 
 
-def point(values: Array) -> Point:
+def point(values: Floats) -> Point:
     """Convert an array (3,) to a tuple."""
     x, y, z = (float(value) for value in values)
     return x, y, z
 
 
-def box(size: Point, place: Point, colour: Colour, turn: Array | None = None) -> Part:
+def box(size: Point, place: Point, colour: Colour, turn: Floats | None = None) -> Part:
     """A box with the given half sides."""
     return Part("box", size, place, colour, turn)
 
 
-def cylinder(radius: float, half: float, place: Point, colour: Colour, turn: Array | None = None) -> Part:
+def cylinder(radius: float, half: float, place: Point, colour: Colour, turn: Floats | None = None) -> Part:
     """An upright cylinder with the given radius and half height."""
     return Part("cylinder", (radius, radius, half), place, colour, turn)
 
@@ -63,18 +62,18 @@ def sphere(radius: float, place: Point, colour: Colour) -> Part:
     return Part("sphere", (radius, radius, radius), place, colour)
 
 
-def about(axis: Array, angle: float) -> Array:
+def about(axis: Floats, angle: float) -> Floats:
     """The rotation about an axis (3,) by an angle in radians, (3, 3)."""
-    turn: Array = rotation(axis, np.array([angle]))[0]
+    turn: Floats = rotation(axis, np.array([angle]))[0]
     return turn
 
 
-def attached(hinge: Point, reach: Point, turn: Array) -> Point:
+def attached(hinge: Point, reach: Point, turn: Floats) -> Point:
     """The point at `reach` from a hinge, after a turn about the hinge."""
     return point(np.array(hinge) + turn @ np.array(reach))
 
 
-def hinged(size: Point, hinge: Point, reach: Point, colour: Colour, turn: Array) -> Part:
+def hinged(size: Point, hinge: Point, reach: Point, colour: Colour, turn: Floats) -> Part:
     """A box that turns about a hinge; `reach` leads from the hinge to its centre before the turn."""
     return box(size, attached(hinge, reach, turn), colour, turn)
 

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.simulation.cameras import extrinsics, intrinsics
 from ropes.simulation.settings import Camera
 
-Array = NDArray[np.float64]
 _FIELDS = ("name", "intrinsics", "extrinsics", "width", "height")
 
 
@@ -30,8 +29,8 @@ class Pinhole:
     """
 
     name: str
-    intrinsics: Array
-    extrinsics: Array
+    intrinsics: Floats
+    extrinsics: Floats
     height: int
     width: int
 
@@ -66,7 +65,7 @@ class Pinhole:
         scale = np.diag([width / self.width, height / self.height, 1.0])
         return replace(self, intrinsics=scale @ self.intrinsics, height=height, width=width)
 
-    def project(self, points: Array) -> tuple[Array, Array]:
+    def project(self, points: Floats) -> tuple[Floats, Floats]:
         """Points (n, 3) of the base frame → pixels (n, 2), x right and y down, and depths (n,) in metres.
 
         Pixels of points behind the camera have no meaning.

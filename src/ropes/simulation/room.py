@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ropes.common.arrays import Floats
 from ropes.simulation.backdrop import BASE, BOXES, Box, Point
 
-Floats = NDArray[np.float64]
 #: The bodies of a room.  The block fills the table and casts its shadow.
 ROOM, _BLOCK = "room", "room block"
 #: Side of a texture in pixels.

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from ropes.common.arrays import Floats
 from ropes.simulation.mesh import simplified_urdf
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.surface import read_surface
 from ropes.simulation.urdf import Urdf, Visual, read_urdf
 
-Array = NDArray[np.float64]
 #: Radius of the rods that stand for an arm without shapes, as a share of its reach.
 _ROD = 0.03
 #: Nearest depth that is drawn, metres.
@@ -31,7 +31,7 @@ _WHITE = 255
 class Mesh:
     """Triangles: points (n, 3) in metres, and faces (m, 3), indices of points."""
 
-    points: Array
+    points: Floats
     faces: NDArray[np.int64]
 
 
@@ -62,7 +62,7 @@ def reach(urdf: Urdf) -> float:
     return max(max(distances.values()), 0.1)
 
 
-def silhouette(meshes: Mapping[str, Mesh], poses: Mapping[str, Array], camera: Pinhole) -> NDArray[np.bool_]:
+def silhouette(meshes: Mapping[str, Mesh], poses: Mapping[str, Floats], camera: Pinhole) -> NDArray[np.bool_]:
     """Where the arm is in an image, (height, width).
 
     Args:
@@ -78,7 +78,7 @@ def silhouette(meshes: Mapping[str, Mesh], poses: Mapping[str, Array], camera: P
     return np.asarray(canvas) > 0
 
 
-def shaded(meshes: Mapping[str, Mesh], poses: Mapping[str, Array], camera: Pinhole) -> NDArray[np.uint8]:
+def shaded(meshes: Mapping[str, Mesh], poses: Mapping[str, Floats], camera: Pinhole) -> NDArray[np.uint8]:
     """A grey picture of the arm on white, lit from the camera, (height, width); arguments as of `silhouette`."""
     canvas = Image.new("L", (camera.width, camera.height), _WHITE)
     draw = ImageDraw.Draw(canvas)
@@ -109,8 +109,8 @@ def overview(arm_reach: float, side: int) -> Pinhole:
 
 
 def _triangles(
-    meshes: Mapping[str, Mesh], poses: Mapping[str, Array], camera: Pinhole
-) -> Iterator[tuple[Array, Array, Array]]:
+    meshes: Mapping[str, Mesh], poses: Mapping[str, Floats], camera: Pinhole
+) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Per link: corners (m, 6) for Pillow, mean depths (m,), and how far triangles face the camera (m,) in [0, 1]."""
     for link, mesh in meshes.items():
         pose = poses[link]
@@ -135,7 +135,7 @@ def _shape(visual: Visual) -> Mesh:
     return Mesh(points @ visual.origin[:3, :3].T + visual.origin[:3, 3], faces)
 
 
-def _primitive(visual: Visual) -> tuple[Array, NDArray[np.int64]]:
+def _primitive(visual: Visual) -> tuple[Floats, NDArray[np.int64]]:
     """Box, sphere, cylinder or capsule with the bounding box of the visual."""
     from trimesh import creation
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,10 +23,10 @@ class Surface:
         parts: (m,) number of each triangle's part, a run of one material in the file.
     """
 
-    points: Array
+    points: Floats
     faces: NDArray[np.int64]
-    normals: Array
-    uv: Array | None
+    normals: Floats
+    uv: Floats | None
     parts: NDArray[np.int64]
 
 
@@ -85,7 +84,7 @@ def write_obj(path: Path, surface: Surface, texture: str | None) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def flat_normals(points: Array, faces: NDArray[np.int64]) -> Array:
+def flat_normals(points: Floats, faces: NDArray[np.int64]) -> Floats:
     """The normal of each triangle, repeated for its three corners, (m, 3, 3); zero for a triangle without area."""
     a, b, c = (points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
@@ -133,7 +132,7 @@ def _read_obj(path: Path) -> Surface:
     )
 
 
-def _numbers(lines: list[str], count: int) -> Array:
+def _numbers(lines: list[str], count: int) -> Floats:
     """The first numbers of each line, (lines, count)."""
     return np.loadtxt(lines, usecols=range(count), ndmin=2) if lines else np.empty((0, count))
 
@@ -146,7 +145,7 @@ def _corners(texts: list[str]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64).reshape(-1, 3)
 
 
-def _texture_coordinates(values: Array, index: NDArray[np.int64]) -> Array | None:
+def _texture_coordinates(values: Floats, index: NDArray[np.int64]) -> Floats | None:
     """Texture coordinates at each corner; as in PyBullet, the middle where the file has none."""
     if not len(values):
         return None

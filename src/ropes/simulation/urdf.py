@@ -7,12 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError, suggestion
 from ropes.simulation.joints import Joint, Mimic, follow, numbers, origin_of, read_joint
 
-Array = NDArray[np.float64]
 #: Children of a joint element that define its kinematics.
 _KINEMATIC_TAGS = ("parent", "child", "origin", "axis", "limit", "mimic")
 
@@ -31,12 +30,12 @@ class Visual:
     """
 
     link: str
-    origin: Array
+    origin: Floats
     mesh: Path | None
-    scale: Array
-    corners: Array
+    scale: Floats
+    corners: Floats
     kind: str
-    colour: Array | None
+    colour: Floats | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +94,7 @@ class Urdf:
             raise UserError(f"joint {name} of {self.path.name} mimics {joint.mimic.joint}; choose {joint.mimic.joint}")
         return joint
 
-    def positions(self, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
+    def positions(self, joints: Sequence[str], angles: Floats, rest: Mapping[str, float]) -> dict[str, Floats]:
         """The values (n,) of all movable joints, by name; a joint that mimics another follows it in any case.
 
         Args:
@@ -186,7 +185,7 @@ def kinematics_of(path: Path) -> str:
     return ET.tostring(robot, encoding="unicode") + "\n"
 
 
-def _colours(root: ET.Element) -> dict[str, Array]:
+def _colours(root: ET.Element) -> dict[str, Floats]:
     """Material name → its colour (4,), from wherever the URDF gives it."""
     found = {}
     for material in root.iter("material"):
@@ -196,7 +195,7 @@ def _colours(root: ET.Element) -> dict[str, Array]:
     return found
 
 
-def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Array]) -> Visual:
+def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Floats]) -> Visual:
     geometry = element.find("geometry")
     if geometry is None or not len(geometry):
         raise ValueError(f"a shape of link {link} has no geometry")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.common import png
+from ropes.common.arrays import Floats
 from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
@@ -27,7 +28,6 @@ from ropes.simulation.scene import ArmScene, Mesh, Scene, check_poses, resolve_u
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import read_urdf
 
-Floats = NDArray[np.float64]
 #: Poses per unit of work, and submitted units per worker.
 UNIT, _AHEAD = 32, 3
 

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
+from ropes.common.arrays import Floats, Images
+from ropes.data.recorder.interfaces import Camera, Clock, Robot
 from ropes.data.recorder.record import RecordOptions, record_data
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.simulation.pinhole import Pinhole
 from tests import tiny
-
-Floats = NDArray[np.float64]
 
 
 class HandClock(Clock):
@@ -86,13 +84,13 @@ class DrawnCamera(Camera):
 
     robot: ScriptedRobot
     delay: float = 0.0
-    change: Callable[[Image, int], Image] = lambda image, number: image
+    change: Callable[[Images, int], Images] = lambda image, number: image
     known: Pinhole | None = None
-    backdrop: Image | None = None
+    backdrop: Images | None = None
     frames: int = 0
     closed: bool = False
 
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         self.robot.clock.sleep(1 / 30)
         self.frames += 1
         image = tiny.draw(self.robot.at(self.robot.clock.now() - self.delay), 32)[0]
@@ -112,8 +110,8 @@ class ScriptedKind:
         self.robots: list[ScriptedRobot] = []
         self.cameras: list[DrawnCamera] = []
         self.fault: Callable[[int], None] = lambda number: None
-        self.change: Callable[[Image, int], Image] = lambda image, number: image
-        self.backdrops: dict[str, Image | None] = {"cam": None}
+        self.change: Callable[[Images, int], Images] = lambda image, number: image
+        self.backdrops: dict[str, Images | None] = {"cam": None}
         self.known: Pinhole | None = None
         self.robot: dict[str, Any] = {}
 

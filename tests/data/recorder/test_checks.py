@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from ropes.common.arrays import Images
 from ropes.data.recorder.checks import AnchorChecks
-from ropes.data.recorder.interfaces import Image
 from ropes.data.recorder.stillness import Noise
 from ropes.errors import UserError
 from tests import tiny
@@ -21,13 +21,13 @@ def poses(number: int = 0) -> np.ndarray:
     return tiny.model().sample(np.random.default_rng(0), 9)[number]
 
 
-def frames(angles: np.ndarray, side: int = 64) -> dict[str, list[Image]]:
+def frames(angles: np.ndarray, side: int = 64) -> dict[str, list[Images]]:
     drawn = np.clip(tiny.draw(angles, side), 20, 240)
     drawn[..., ::9, ::7] = 100  # a background with edges
     return {name: list(drawn[:, k]) for k, name in enumerate(tiny.CAMERAS)}
 
 
-def told(checks: AnchorChecks, images: Mapping[str, list[Image]], still: list[bool] = STILL) -> list[tuple[str, bool]]:
+def told(checks: AnchorChecks, images: Mapping[str, list[Images]], still: list[bool] = STILL) -> list[tuple[str, bool]]:
     return [(fault.what, fault.again) for fault in checks.faults(images, poses(), still)]
 
 

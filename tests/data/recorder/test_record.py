@@ -9,10 +9,10 @@ import pytest
 from scipy import ndimage
 
 from ropes.common import files
+from ropes.common.arrays import Images
 from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.folder import LOG
-from ropes.data.recorder.interfaces import Image
 from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
@@ -191,7 +191,7 @@ def test_folder_with_a_different_recording_is_refused(
 def test_recording_keeps_its_anchors_when_a_camera_is_unplugged(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
 ) -> None:
-    def unplugged(image: Image, number: int) -> Image:
+    def unplugged(image: Images, number: int) -> Images:
         if len(kind.robots[-1].goals) == 8:
             raise OSError("device is gone")
         return image
@@ -206,7 +206,7 @@ def test_recording_keeps_its_anchors_when_a_camera_is_unplugged(
 def test_swapped_cameras_are_refused_on_resume(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     out, options = tmp_path / "D", partial(make_options, kind="scripted")
     slope = np.tile(np.linspace(20, 120, 32).astype(np.uint8), (32, 1))
-    places: list[Image | None] = [slope, slope.T, slope[:, ::-1]]
+    places: list[Images | None] = [slope, slope.T, slope[:, ::-1]]
     kind.backdrops = dict(zip(("left", "middle", "right"), places, strict=True))
     record(options(anchors=1), out)
     kind.change = lambda image, number: np.minimum(image, 240) + 9  # another day, another light
@@ -248,7 +248,7 @@ def test_camera_parameters_match_the_stored_images(
 def test_a_blurred_anchor_is_recorded_again(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def blurred(image: Image, number: int) -> Image:
+    def blurred(image: Images, number: int) -> Images:
         return image // 8 + 100 if len(kind.robots[-1].goals) == 7 else image
 
     kind.change = blurred

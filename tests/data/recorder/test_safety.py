@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ropes.data.recorder.interfaces import Image
+from ropes.common.arrays import Images
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision, CollisionChecker, Workspace
@@ -99,7 +99,7 @@ def test_return_path_to_the_first_pose_is_collision_free(
         back = bool(kind.robots and kind.robots[0].goals) and np.allclose(poses[-1], kind.robots[0].goals[0])
         return Collision(0, "it touches") if back else first(self, poses)
 
-    def blurred(image: Image, number: int) -> Image:
+    def blurred(image: Images, number: int) -> Images:
         return image // 8 + 100 if len(kind.robots[-1].goals) == 3 else image
 
     kind.change = blurred

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.data.recorder.interfaces import Image
+from ropes.common.arrays import Images
 from ropes.data.recorder.stillness import Noise, Poser, Settling, measure_noise, read_positions, take
 from ropes.errors import UserError
 from tests import tiny
@@ -42,7 +42,7 @@ def test_camera_with_longer_latency_than_expected_is_waited_for() -> None:
 def test_passing_person_makes_the_pose_not_still() -> None:
     robot = ScriptedRobot()
 
-    def passing(image: Image, number: int) -> Image:
+    def passing(image: Images, number: int) -> Images:
         image = image.copy()
         if number > 16:  # the noise is measured by then
             image[:, 8 * (number % 4) :][:, :8] = 255
@@ -54,7 +54,7 @@ def test_passing_person_makes_the_pose_not_still() -> None:
 def test_noise_does_not_count_as_motion() -> None:
     robot, rng = ScriptedRobot(), np.random.default_rng(0)
 
-    def noisy(image: Image, number: int) -> Image:
+    def noisy(image: Images, number: int) -> Images:
         return np.clip(image + rng.normal(0, 6, image.shape).round(), 0, 255).astype(np.uint8)
 
     camera = DrawnCamera(robot, change=noisy)
@@ -112,6 +112,6 @@ def test_invalid_positions_are_refused(values: list[float], monkeypatch: pytest.
         (lambda image, number: None, "gives no image of uint8"),
     ],
 )
-def test_frames_of_another_shape_or_type_are_refused(change: Callable[[Image, int], Image], line: str) -> None:
+def test_frames_of_another_shape_or_type_are_refused(change: Callable[[Images, int], Images], line: str) -> None:
     with pytest.raises(UserError, match=line):
         take("cam", DrawnCamera(ScriptedRobot(), change=change), (32, 32))

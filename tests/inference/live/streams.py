@@ -9,7 +9,7 @@ from typing import TypeVar
 import av
 import numpy as np
 
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator

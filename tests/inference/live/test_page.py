@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.live_page import Tab, browsed
-from ropes.data.pictures import Images
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.inference.live.page import Page
 from ropes.inference.poses import chosen_arm

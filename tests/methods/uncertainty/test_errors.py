@@ -3,21 +3,20 @@
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.conformal import Intervals, intervals_from_held_out, intervals_from_labels
 from ropes.methods.uncertainty.model import UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
 from ropes.methods.uncertainty.residuals import error_variance, jackknife_residuals
 from ropes.methods.uncertainty.variance import fit_variance
 
-Array = NDArray[np.float64]
 JOINTS = 3
 TARGET = torch.arange(JOINTS).repeat_interleave(2)
 ALONE = torch.zeros(JOINTS, JOINTS, dtype=torch.bool)
 
 
-def poses(rng: np.random.Generator, anchors: int, effects: Array | None = None) -> Array:
+def poses(rng: np.random.Generator, anchors: int, effects: Floats | None = None) -> Floats:
     """True angles by anchor and regime, (A, 1 + 2 d, d): each intervention moves its joint, and what follows."""
     angles = np.repeat(rng.normal(size=(anchors, 1, JOINTS)), 1 + 2 * JOINTS, axis=1)
     for regime, joint in enumerate(TARGET.tolist(), start=1):
@@ -74,7 +73,7 @@ def test_errors_shared_within_an_anchor_are_detected_where_they_vary() -> None:
     assert (mean < 1.15).all()  # two standard errors above
 
 
-def apart(variance: float, *, kept: Array, additive: bool) -> Array:
+def apart(variance: float, *, kept: Floats, additive: bool) -> Floats:
     """T of an error of which moving joint i leaves the share `kept` i, or that is a sum of functions of one joint."""
     d = len(kept)
     found = np.empty((1 + d, 1 + d, 1))
@@ -118,7 +117,7 @@ def test_error_size_of_functions_of_all_joints_is_estimated(rough: float) -> Non
     assert (size < 1.3).all()
 
 
-def uneven(rng: np.random.Generator, count: int) -> tuple[Array, Array, Array]:
+def uneven(rng: np.random.Generator, count: int) -> tuple[Floats, Floats, Floats]:
     """Features, errors of two joints, and their true standard deviations: the second one's vary tenfold."""
     features = np.concatenate([rng.uniform(-1, 1, (count, 2)), rng.normal(size=(count, 5)), np.ones((count, 1))], 1)
     sigma = np.stack([np.full(count, 0.3), 0.1 * np.exp(1.2 * features[:, 1])], axis=1)
@@ -150,7 +149,7 @@ def test_deviation_scales_with_its_coordinate(factor: float) -> None:
     features, errors, _ = uneven(rng, 800)
     coordinates = rng.normal(size=(800, 2))
 
-    def fitted(by: float) -> Array:
+    def fitted(by: float) -> Floats:
         described = np.concatenate([features, by * coordinates, (by * coordinates) ** 2], axis=1)
         return fit_variance(described, by * errors)(described)
 
@@ -166,7 +165,7 @@ def test_missing_samples_are_ignored() -> None:
     assert np.isfinite(found.weights).all()
 
 
-def trust_of(scores: Array | None) -> UncertaintyModel:
+def trust_of(scores: Floats | None) -> UncertaintyModel:
     novelty = fit_ood(*np.random.default_rng(0).normal(size=(4, 30, 3)))
     return UncertaintyModel(novelty, None, scores)
 
@@ -193,7 +192,7 @@ def test_missing_error_samples_give_no_intervals() -> None:
     assert intervals_from_held_out(trust_of(np.ones((5, 2))), 0.9) is None
 
 
-def labelled(rng: np.random.Generator, count: int, bias: float) -> tuple[Array, Array, Array]:
+def labelled(rng: np.random.Generator, count: int, bias: float) -> tuple[Floats, Floats, Floats]:
     """Coordinates of one joint, σ, and angles 2 − 0.5 ẑ off by noise and by a bias that no line removes."""
     coordinates = rng.normal(size=(count, 1))
     sigma = np.exp(rng.normal(size=(count, 1)) / 2)

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_uncertainty
 from ropes.methods.uncertainty.model import Reading, UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
 from ropes.methods.uncertainty.variance import VarianceModel
 
-Array = NDArray[np.float64]
 NOISE, SLOPE = 0.02, -2.0
 
 
-def setup() -> tuple[UncertaintyModel, Reading, Array]:
+def setup() -> tuple[UncertaintyModel, Reading, Floats]:
     """A run that knows its error of one joint exactly, what it read off 4,000 poses, and their angles."""
     rng = np.random.default_rng(0)
     angles = rng.uniform(-1, 1, (4000, 1))

@@ -4,18 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, uncertainty_columns
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
 from ropes.methods.uncertainty.ood import FALSE_ALARMS, OODScore, fit_ood
 from ropes.metrics.intervals import auroc
 
-Array = NDArray[np.float64]
 
-
-def images(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
+def images(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
     """Features, and pixels that follow them but for the last ten, which nothing moves."""
     causes = np.random.default_rng(9).normal(size=(3, 40))
     angles = rng.uniform(-1, 1, (count, 3))

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ropes.common.arrays import Floats, Ints
+
 #: Above this condition number of the total effects two coordinates count as the same.
 _SINGULAR = 1e3
 #: Smallest share of the joint's own variance in that of y_i for which small effects of the joint can be excluded.
@@ -34,7 +34,7 @@ RELIABLE = 0.1
 _RIDGE = 1e-9
 
 
-def total_effects(coordinates: Array, target: Ints, policy: Ints, weight: Array) -> Array:
+def total_effects(coordinates: Floats, target: Ints, policy: Ints, weight: Floats) -> Floats:
     """The effect of the policies on joint i on joint j, as a share of the effect of the policies on joint j.
 
         D_ij = E[ẑ_j | policy 1 on i] − E[ẑ_j | policy 2 on i],    M_ij = D_ij / D_jj
@@ -52,7 +52,7 @@ def total_effects(coordinates: Array, target: Ints, policy: Ints, weight: Array)
         (..., d, d), ones on the diagonal; NaN or infinite in the column of a coordinate that its policies do not move.
     """
 
-    def mean(regime: int) -> Array:
+    def mean(regime: int) -> Floats:
         rows = _rows_of(target, policy, regime)
         share = np.take(weight, rows, axis=-1)[..., None, :]
         return np.asarray(share @ coordinates[rows] / share.sum(-1, keepdims=True))
@@ -63,7 +63,7 @@ def total_effects(coordinates: Array, target: Ints, policy: Ints, weight: Array)
         return np.asarray(shifts / np.diagonal(shifts, axis1=-2, axis2=-1)[..., None, :])
 
 
-def direct_effects(total: Array) -> Array:
+def direct_effects(total: Floats) -> Floats:
     """The part of each total effect that does not pass through another joint: I − M⁻¹.
 
     From M = (I − B)⁻¹, for a linear structural model (here in the units of `total_effects`).
@@ -82,12 +82,12 @@ def direct_effects(total: Array) -> Array:
     return np.asarray(np.eye(len(total)) - np.linalg.inv(total))
 
 
-def normal_scores(coordinates: Array) -> Array:
+def normal_scores(coordinates: Floats) -> Floats:
     """Each coordinate's ranks as normal quantiles, (n, d): invariant to monotone maps of a coordinate."""
     return np.asarray(stats.norm.ppf((stats.rankdata(coordinates, axis=0) - 0.5) / len(coordinates)))
 
 
-def policy_distances(coordinates: Array, target: Ints, policy: Ints) -> Array:
+def policy_distances(coordinates: Floats, target: Ints, policy: Ints) -> Floats:
     """Distance between the policies on each joint in y_i, in standard deviations under them, (d,).
 
     It is 1 / sd(y_i): the length of the part of D_i that no other row of D explains, in the metric of the covariance
@@ -108,8 +108,8 @@ def policy_distances(coordinates: Array, target: Ints, policy: Ints) -> Array:
 
 
 def effects_after_unmixing(
-    coordinates: Array, target: Ints, policy: Ints, anchor: Ints, weight: Array
-) -> tuple[Array, NDArray[np.bool_]]:
+    coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, weight: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Total effects M without the contribution of mixed coordinates; see the head of the module.
 
     Without two poses of one anchor, effects are too small by the share of noise in y_i, and no joint is reliable.
@@ -127,7 +127,7 @@ def effects_after_unmixing(
     """
     d = coordinates.shape[1]
     means, covariances = _moments(coordinates, target, policy, anchor, weight)
-    unmixing: Array = np.asarray(np.linalg.inv(means[:, 1::2] - means[:, 2::2]), dtype=np.float64)
+    unmixing: Floats = np.asarray(np.linalg.inv(means[:, 1::2] - means[:, 2::2]), dtype=np.float64)
     y = np.einsum("bki,brkl,blj->brij", unmixing, covariances, unmixing)
     exogenous = _exogenous(coordinates, target, policy, anchor, weight, unmixing)
     total, reliable = np.tile(np.eye(d), (len(weight), 1, 1)), np.zeros(d, dtype=bool)
@@ -143,13 +143,13 @@ def effects_after_unmixing(
     return total, reliable
 
 
-def _without_policy(values: Array, joints: set[int]) -> Array:
+def _without_policy(values: Floats, joints: set[int]) -> Floats:
     """Mean over the regimes (axis 1) without a policy on these joints."""
     regimes = [r for r in range(values.shape[1]) if (r + 1) // 2 - 1 not in joints and not np.isnan(values[0, r])]
     return np.asarray(values[:, regimes].mean(1)) if regimes else np.full(len(values), np.nan)
 
 
-def _moments(coordinates: Array, target: Ints, policy: Ints, anchor: Ints, weight: Array) -> tuple[Array, Array]:
+def _moments(coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, weight: Floats) -> tuple[Floats, Floats]:
     """Weighted means (b, regimes, d) and covariances (b, regimes, d, d); observational first, NaN without poses."""
     d = coordinates.shape[1]
     means = np.full((len(weight), 2 * d + 1, d), np.nan)
@@ -171,13 +171,13 @@ def _rows_of(target: Ints, policy: Ints, regime: int) -> Ints:
     return np.flatnonzero(target < 0 if regime == 0 else (target == joint) & (policy == kind))
 
 
-def _products(first: Array, second: Array) -> Array:
+def _products(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.einsum("ni,nj->nij", first, second).reshape(len(first), first.shape[1] ** 2))
 
 
 def _exogenous(
-    coordinates: Array, target: Ints, policy: Ints, anchor: Ints, weight: Array, unmixing: Array
-) -> Array | None:
+    coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, weight: Floats, unmixing: Floats
+) -> Floats | None:
     """ω, (b, d, d): covariance of y_i and y_k over pairs of different poses of an anchor, neither under its own policy.
 
     None without two poses of one anchor.
@@ -204,12 +204,12 @@ def _exogenous(
     return omega
 
 
-def _anchor_sums(values: Array, anchor: Ints, anchors: int) -> Array:
+def _anchor_sums(values: Floats, anchor: Ints, anchors: int) -> Floats:
     """Sums over the rows of each anchor, (anchors, columns)."""
     return np.stack([np.bincount(anchor, column, anchors) for column in values.T], axis=1)
 
 
-def _bounded_inverse(noisy: Array, exact: Array | None) -> Array:
+def _bounded_inverse(noisy: Floats, exact: Floats | None) -> Floats:
     """Inverse of `exact`, clipped in every direction between `RELIABLE` times `noisy` and `noisy`, (b, k, k)."""
     if exact is None:
         return np.asarray(np.linalg.inv(noisy))

@@ -4,21 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from ropes.causal.graph.effects import (
-    Array,
-    Ints,
     direct_effects,
     effects_after_unmixing,
     normal_scores,
     policy_distances,
     total_effects,
 )
+from ropes.common.arrays import Bools, Floats, Ints
 
 Edge = tuple[int, int]
-Mask = NDArray[np.bool_]
 #: The weakest edge of Table 9's model measures .16 (.12 with a mild cubic distortion).
 BOUND = 0.1
 #: Probability of any edge in the graph of independent joints.
@@ -60,10 +57,10 @@ class CausalGraph:
         unread: joint → why it is not read.
     """
 
-    effects: Array
-    errors: Array
-    cleared: Array
-    cleared_errors: Array
+    effects: Floats
+    errors: Floats
+    cleared: Floats
+    cleared_errors: Floats
     edges: tuple[Edge, ...]
     undecided: tuple[Edge, ...]
     cyclic: tuple[Edge, ...]
@@ -71,18 +68,18 @@ class CausalGraph:
     unread: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def matrix(self) -> Mask:
+    def matrix(self) -> Bools:
         """The edges as a (d, d) matrix, row parent, column child."""
         return _adjacency(self.edges, len(self.effects))
 
     @property
-    def descendants(self) -> Mask:
+    def descendants(self) -> Bools:
         """Whether the column's joint is a descendant of the row's, (d, d)."""
         return _descendants(self.edges, len(self.effects))
 
 
 def estimate_graph(
-    coordinates: Array, target: Ints, policy: Ints, anchor: Ints, *, bound: float = BOUND, seed: int = 0
+    coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, *, bound: float = BOUND, seed: int = 0
 ) -> CausalGraph:
     """Estimate the causal graph, assuming a linear structural model without hidden common causes.
 
@@ -127,7 +124,7 @@ def estimate_graph(
     rows, targets = _restrict(read, target, d)
     graph = _graph_of_read(coordinates[rows][:, read], targets, policy[rows], anchor[rows], bound, d, seed)
 
-    def whole(matrix: Array) -> Array:
+    def whole(matrix: Floats) -> Floats:
         expanded = np.full((d, d), np.nan)
         expanded[np.ix_(read, read)] = matrix
         return expanded
@@ -149,7 +146,7 @@ def estimate_graph(
     )
 
 
-def _unread(coordinates: Array, target: Ints, policy: Ints) -> dict[int, str]:
+def _unread(coordinates: Floats, target: Ints, policy: Ints) -> dict[int, str]:
     """Joints that cannot be read, and why; the other joints are checked again without them."""
     d = coordinates.shape[1]
     unread = {j: SILENT for j in range(d) if not _responds(coordinates[:, j], target == j, policy, j)}
@@ -165,7 +162,7 @@ def _unread(coordinates: Array, target: Ints, policy: Ints) -> dict[int, str]:
     return dict(sorted(unread.items()))
 
 
-def _restrict(joints: list[int], target: Ints, d: int) -> tuple[Mask, Ints]:
+def _restrict(joints: list[int], target: Ints, d: int) -> tuple[Bools, Ints]:
     """The poses without a policy on other joints, and their targets numbered within `joints`."""
     number = np.full(d + 1, -2)
     number[joints], number[-1] = np.arange(len(joints)), -1  # the last entry is for the target −1
@@ -173,7 +170,7 @@ def _restrict(joints: list[int], target: Ints, d: int) -> tuple[Mask, Ints]:
     return rows, number[target[rows]]
 
 
-def _responds(coordinate: Array, own: Mask, policy: Ints, joint: int) -> bool:
+def _responds(coordinate: Floats, own: Bools, policy: Ints, joint: int) -> bool:
     """Whether the distance between the means under a joint's policies exceeds five standard errors."""
     first, second = (coordinate[own & (policy == kind)] for kind in (1, 2))
     if min(len(first), len(second)) < 2:
@@ -183,7 +180,7 @@ def _responds(coordinate: Array, own: Mask, policy: Ints, joint: int) -> bool:
 
 
 def _graph_of_read(
-    coordinates: Array, target: Ints, policy: Ints, anchor: Ints, bound: float, joints: int, seed: int
+    coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, bound: float, joints: int, seed: int
 ) -> CausalGraph:
     """The graph of d joints that are all read, out of `joints`."""
     d = coordinates.shape[1]
@@ -223,18 +220,18 @@ def _graph_of_read(
     )
 
 
-def _standard_errors(resampled: Array) -> Array:
+def _standard_errors(resampled: Floats) -> Floats:
     return np.asarray(stats.iqr(resampled, axis=0, scale="normal"))
 
 
-def _adjacency(edges: Iterable[Edge], d: int) -> Mask:
+def _adjacency(edges: Iterable[Edge], d: int) -> Bools:
     matrix = np.zeros((d, d), dtype=bool)
     for edge in edges:
         matrix[edge] = True
     return matrix
 
 
-def _descendants(edges: Iterable[Edge], d: int) -> Mask:
+def _descendants(edges: Iterable[Edge], d: int) -> Bools:
     """Whether a path of edges leads from the row's joint to the column's, (d, d)."""
     reached = _adjacency(edges, d)
     for via in range(d):
@@ -242,7 +239,7 @@ def _descendants(edges: Iterable[Edge], d: int) -> Mask:
     return reached
 
 
-def _strongest_first(mask: Mask, strength: Array) -> list[Edge]:
+def _strongest_first(mask: Bools, strength: Floats) -> list[Edge]:
     pairs = [(int(parent), int(child)) for parent, child in np.argwhere(mask)]
     return sorted(pairs, key=lambda pair: -strength[pair])
 

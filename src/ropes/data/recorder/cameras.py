@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image as Pictures
 from PIL import UnidentifiedImageError
 
-from ropes.data.recorder.interfaces import Camera, Image
+from ropes.common.arrays import Images
+from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.stillness import asked
 from ropes.errors import UserError
 
@@ -38,7 +39,7 @@ class FileCamera(Camera):
         self._path, self._timeout = path, timeout
         self._last: tuple[str, int] | None = None
 
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         """Wait for the next image.
 
         Raises:
@@ -69,7 +70,7 @@ class FileCamera(Camera):
         return name, stamp, path
 
 
-def _whole(path: Path) -> Image | None:
+def _whole(path: Path) -> Images | None:
     """The image in a file; None while another program writes it."""
     try:
         with Pictures.open(path) as picture:
@@ -102,11 +103,11 @@ class VideoCamera(Camera):
             raise UserError(f"{path} holds no video")
         self._path, self._frames = path, self._decoded()
 
-    def _decoded(self) -> Generator[Image, None, None]:
+    def _decoded(self) -> Generator[Images, None, None]:
         for frame in self._container.decode(video=0):
             yield np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
 
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         """The next frame.
 
         Raises:
@@ -171,7 +172,7 @@ class OpenCVCamera(Camera):
                     self._frame, self._count = np.asarray(image, dtype=np.uint8), self._count + 1
                 self._condition.notify_all()
 
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         """The next frame, RGB (H, W, 3), or grey (H, W) of a grey camera.
 
         Raises:

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats, Images
 from ropes.data import parquet, schema
 from ropes.data.recorder.folder import RecordingFolder
-from ropes.data.recorder.interfaces import Image
 from ropes.data.recorder.stillness import Noise, grey
 from ropes.data.recordings.survey import motion
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
 #: An intervention that turns its joint by less than this may show nothing, radians.
 _VISIBLE = 0.2
 #: A frame is blurred if its steepest edges have less than this share of the usual slope; frames that tell the usual.
@@ -51,7 +50,7 @@ class AnchorChecks:
         self._regimes, self._joints, self._noise = tuple(regimes), tuple(joints), noise
         self._usual: dict[str, deque[float]] = {name: deque(maxlen=_RECENT) for name in noise}
 
-    def faults(self, frames: Mapping[str, Sequence[Image]], poses: Floats, still: Sequence[bool]) -> list[Fault]:
+    def faults(self, frames: Mapping[str, Sequence[Images]], poses: Floats, still: Sequence[bool]) -> list[Fault]:
         """What is wrong with an anchor.
 
         Args:
@@ -74,7 +73,7 @@ class AnchorChecks:
                 found.append(Fault(f"camera {name}: {clipped:.0%} of the pixels are black or white", again=False))
         return found
 
-    def _hidden(self, frames: Mapping[str, Sequence[Image]], poses: Floats) -> list[Fault]:
+    def _hidden(self, frames: Mapping[str, Sequence[Images]], poses: Floats) -> list[Fault]:
         """Interventions that no camera shows, and cameras that show none."""
         turned = np.abs(poses - poses[0]).max(axis=1)
         shown, found = np.zeros(len(self._regimes), dtype=bool), list[Fault]()
@@ -89,7 +88,7 @@ class AnchorChecks:
         hidden = np.flatnonzero((turned >= _VISIBLE) & ~shown).tolist()
         return found + [Fault(f"no camera shows what {self._regimes[k].name} moves", again=False) for k in hidden]
 
-    def _blurred(self, name: str, images: Sequence[Image]) -> list[Fault]:
+    def _blurred(self, name: str, images: Sequence[Images]) -> list[Fault]:
         slopes = [_slope(image) for image in images]
         usual = float(np.median([*self._usual[name], *slopes]))
         blurred = [k for k, slope in enumerate(slopes) if slope < _SHARP * usual]
@@ -97,7 +96,7 @@ class AnchorChecks:
         return [Fault(f"camera {name}: the frame of {self._regimes[k].name} is blurred", again=True) for k in blurred]
 
 
-def _slope(image: Image) -> float:
+def _slope(image: Images) -> float:
     """Slope of the steepest edges, grey levels a pixel."""
     levels = image.astype(np.float32)
     if levels.ndim == 3:
@@ -105,7 +104,7 @@ def _slope(image: Image) -> float:
     return float(np.quantile(np.hypot(*np.gradient(levels)), 0.99))
 
 
-def require_same_cameras(folder: RecordingFolder, images: Mapping[str, Image]) -> None:
+def require_same_cameras(folder: RecordingFolder, images: Mapping[str, Images]) -> None:
     """Check that each camera shows what it shows in the anchors that are recorded.
 
     Cameras with similar images, as in front of a white wall, cannot be distinguished.
@@ -142,7 +141,7 @@ def _stored(folder: RecordingFolder, shapes: Mapping[str, tuple[int, ...]]) -> d
     return found
 
 
-def _difference(image: Image, stored: Sequence[Means]) -> float:
+def _difference(image: Images, stored: Sequence[Means]) -> float:
     """Mean difference from the most similar stored image, grey levels; infinite for images of other shapes."""
     now = grey(image)
     changes = [now - before for before in stored if before.shape == now.shape]

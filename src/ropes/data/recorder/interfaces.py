@@ -8,14 +8,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ropes.common.arrays import Floats, Images
 from ropes.simulation.pinhole import Pinhole
-
-Floats = NDArray[np.float64]
-#: uint8 (H, W), or (H, W, 3) in RGB.
-Image = NDArray[np.uint8]
 
 
 class Clock:
@@ -78,7 +72,7 @@ class Camera(ABC):
     """A camera that gives one image after the other."""
 
     @abstractmethod
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         """Wait for the next frame and return it, uint8 (H, W) or in RGB (H, W, 3), always of the same shape.
 
         Raises:

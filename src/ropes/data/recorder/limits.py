@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError, suggestion
 from ropes.simulation.collisions import Workspace
 from ropes.simulation.urdf import Urdf
 
-Floats = NDArray[np.float64]
 _SLACK = 1e-6
 _KEYS = ("low", "high", "speed")
 

@@ -8,14 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, Regime
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.travel import shortest_order, travel_time
 
-Floats = NDArray[np.float64]
 #: Anchors whose order is free.  A recording that stops early still has anchors of all kinds.
 BLOCK = 10
 

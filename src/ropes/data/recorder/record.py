@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel
+from ropes.common.arrays import Floats
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -31,7 +31,6 @@ from ropes.simulation.availability import locate
 from ropes.simulation.collisions import CollisionChecker
 from ropes.simulation.settings import Setting
 
-Floats = NDArray[np.float64]
 #: Distance from its place in the simulated plan above which an uncommanded joint is reported, radians.
 _ELSEWHERE = 0.1
 #: Frames of a pose, about, for which a simulated camera draws its faults.

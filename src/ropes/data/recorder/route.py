@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.progress import progress as show_progress
 from ropes.data.recorder.plan import Plan, Stop, blocks_of
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
 
-Floats = NDArray[np.float64]
 #: Draws of an anchor before the ranges count as unusable.
 DRAWS = 50
 #: Poses (n, joints) → the first one that is not free.

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.common import png
+from ropes.common.arrays import Floats, Images
 from ropes.common.progress import progress as show_progress
 from ropes.data import schema
 from ropes.data.recorder.checks import AnchorChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
-from ropes.data.recorder.interfaces import Camera, Image, Robot
+from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.plan import Plan, Stop
 from ropes.data.recorder.route import Checker, duration
 from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise
@@ -26,7 +26,6 @@ from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
 #: Times that an anchor is recorded again where another try can mend a fault.
 _AGAIN = 1
 #: Number of attempts to stop the arm.
@@ -49,7 +48,7 @@ class Devices:
     robot: Robot
     cameras: Mapping[str, Camera]
     views: Mapping[str, View]
-    first: Mapping[str, Image]
+    first: Mapping[str, Images]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +175,7 @@ def _anchor(
     for attempt in range(_AGAIN + 1):
         began, taken = time.time(), {stop.regime: poser.take(stop.pose) for stop in stops}
         ordered = [taken[regime] for regime in range(len(plan.regimes))]
-        stored: dict[str, list[Image]] = {
+        stored: dict[str, list[Images]] = {
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
         }
         faults = checks.faults(stored, plan.poses[number], [each.still for each in ordered])

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pictures
 
-from ropes.data.recorder.interfaces import Camera, Image, Robot
+from ropes.common.arrays import Floats, Images
+from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.travel import travel_time
 from ropes.data.recordings.dwells import CHANGE
 from ropes.data.recordings.survey import block_means, motion
 from ropes.errors import UserError
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
 #: Seconds between two looks at the encoders; largest change between them of a joint that stands still, radians.
 _POLL, _STILL = 0.05, 0.003
 #: Looks in a row that must show no change.
@@ -84,7 +84,7 @@ class Taken:
         seconds: from the command to the last frame.
     """
 
-    frames: dict[str, Image]
+    frames: dict[str, Images]
     positions: Floats | None
     still: bool
     seconds: float
@@ -105,7 +105,7 @@ def asked(what: str, answer: Callable[[], T]) -> T:
         raise UserError(f"{what} does not answer: {type(error).__name__}: {detail}") from error
 
 
-def grey(image: Image) -> NDArray[np.float32]:
+def grey(image: Images) -> NDArray[np.float32]:
     """Means of blocks of the grey image, see `survey.block_means`."""
     return block_means(np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image)
 
@@ -125,7 +125,7 @@ def measure_noise(name: str, camera: Camera) -> Noise:
     )
 
 
-def take(name: str, camera: Camera, shape: tuple[int, ...] | None) -> Image:
+def take(name: str, camera: Camera, shape: tuple[int, ...] | None) -> Images:
     """The next frame of a camera.
 
     Raises:
@@ -226,7 +226,7 @@ class Poser:
             name = self._robot.joints[joint]
             raise UserError(f"joint {name} is at {now[joint]:.3f}, outside [{low[joint]:g}, {high[joint]:g}]")
 
-    def _still_frames(self) -> tuple[dict[str, Image], bool]:
+    def _still_frames(self) -> tuple[dict[str, Images], bool]:
         """One frame of each camera, and whether each equals the one before it."""
         clock = self._robot.clock
         for name, camera in self._cameras.items():
@@ -244,7 +244,7 @@ class Poser:
                 return after, still
             before = after
 
-    def _frames(self) -> dict[str, Image]:
+    def _frames(self) -> dict[str, Images]:
         return {name: take(name, camera, self._shapes[name]) for name, camera in self._cameras.items()}
 
 

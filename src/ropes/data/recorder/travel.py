@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ropes.common.arrays import Floats
+
 #: Seconds to speed up and to slow down.
 RAMP = 0.2
 #: Largest step of a joint between two positions at which a move is checked, radians.

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ropes.common.arrays import Floats, Images
 from ropes.data.recordings import ros
 from ropes.data.recordings.calibration import Calibration, read_calibration
 from ropes.data.recordings.ros import calibration_topic, camera_name, stamp_of
-from ropes.data.recordings.source import Episode, Floats, FrameId, Image, Joints, Options, Policies, are_samples, digest
+from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, are_samples, digest
 from ropes.data.recordings.videos import import_extra
 from ropes.errors import UserError
 
@@ -124,7 +125,7 @@ class BagRecording:
             ),
         )
 
-    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """See `Recording`."""
         stream, numbers = self._streams[camera], [frame for _, frame in frames]
         if not numbers:

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.recordings.views import View
 from ropes.simulation.pinhole import Pinhole
 
-Floats = NDArray[np.float64]
 #: From ROS, where the first pixel is centred on (0, 0), to data sets, where it is centred on (½, ½).
 _TO_CORNER = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
 #: A rotation of the camera's axes by 90 degrees clockwise: (x, y) becomes (−y, x).

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ropes.common import files, png
+from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import usable_cores
 from ropes.data import build as building
 from ropes.data import schema
@@ -20,12 +21,11 @@ from ropes.data.dataset import Dataset
 from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.look import Looks
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams
-from ropes.data.recordings.source import FrameId, Image, Recording
+from ropes.data.recordings.source import FrameId, Recording
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
 #: File with the origin of each frame: episode of the recording, time, frame of each camera.
 ORIGIN = "meta/origin.parquet"
 #: Uncompressed bytes of the images in a data file: memory that an import needs.
@@ -147,7 +147,7 @@ class _Camera:
             return content
         return {**content, "intrinsics": matrix.tolist(), "width": self.shape[1], "height": self.shape[0]}
 
-    def stored(self, rows: NDArray[np.int64]) -> Generator[Image, None, None]:
+    def stored(self, rows: NDArray[np.int64]) -> Generator[Images, None, None]:
         """The images of some poses as they are stored; all must have the size of the first one."""
         frames, shape = self._frames(rows), self.shape
         for (episode, number), image in zip(frames, self._recording.images(self.name, frames), strict=True):
@@ -181,7 +181,7 @@ def _pixels(shape: Sequence[int]) -> str:
     return f"{shape[1]}x{shape[0]} pixels"
 
 
-def _encoded(views: Iterator[tuple[Image, ...]]) -> Iterator[list[bytes]]:
+def _encoded(views: Iterator[tuple[Images, ...]]) -> Iterator[list[bytes]]:
     """Encode as PNG, in threads, a few views ahead."""
     waiting: deque[list[Future[bytes]]] = deque()
     with ThreadPoolExecutor(usable_cores()) as pool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.recordings import policies
-from ropes.data.recordings.source import Floats, Policies
+from ropes.data.recordings.source import Policies
 
 #: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
 STILL_SPEED, STILL_STEP = 0.02, 0.002

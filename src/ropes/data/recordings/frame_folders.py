@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ropes.common.arrays import Images
 from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies, read_picture
+from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, read_picture
 from ropes.data.recordings.tables import Table
 from ropes.errors import UserError
 
@@ -99,7 +100,7 @@ class FramesRecording:
             )
         return tuple(parts)
 
-    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """See `Recording`."""
         begins = np.cumsum([0, *(len(next(iter(episode.frames.values()))) for episode in self.episodes)])
         for episode, number in frames:

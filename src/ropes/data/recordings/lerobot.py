@@ -12,20 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ropes.common.arrays import Images
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
 from ropes.data.recordings.lerobot_units import scales_of
-from ropes.data.recordings.source import (
-    Episode,
-    FrameId,
-    Image,
-    Joints,
-    Options,
-    Policies,
-    Scale,
-    digest,
-    read_picture,
-)
+from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, Scale, digest, read_picture
 from ropes.data.recordings.videos import Video, versions
 from ropes.data.stats import vectors
 from ropes.errors import UserError
@@ -104,7 +95,7 @@ class LeRobotRecording:
         _ = self._videos
         return tuple(self._episode(number) for number in range(len(self.layout.episodes)))
 
-    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """See `Recording`."""
         read = self._video_images if self._is_video(camera) else self._stored_images
         return read(camera, frames)
@@ -130,13 +121,13 @@ class LeRobotRecording:
                 content[camera, number] = video, nearest
         return content
 
-    def _video_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def _video_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         for _, group in itertools.groupby(frames, lambda frame: self._videos[camera, frame[0]][0].path):
             inside = list(group)
             video = self._videos[camera, inside[0][0]][0]
             yield from video.images([int(self._videos[camera, episode][1][frame]) for episode, frame in inside])
 
-    def _stored_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def _stored_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """Decode images that the data files hold, a few rows at a time."""
         column = schema.IMAGES + camera
         rows = (self._rows[episode][frame] for episode, frame in frames)
@@ -221,7 +212,7 @@ class LeRobotRecording:
         )
 
 
-def _decoded(value: Mapping[str, Any] | None, where: str) -> Image:
+def _decoded(value: Mapping[str, Any] | None, where: str) -> Images:
     """Pixels of an image that a data file holds."""
     data = (value or {}).get("bytes")
     if data is None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.data.recordings.source import Floats, Joints, Options, Policies, are_samples, digest, require_order
+from ropes.common.arrays import Floats
+from ropes.data.recordings.source import Joints, Options, Policies, are_samples, digest, require_order
 from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 

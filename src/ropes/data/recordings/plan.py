@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats
 from ropes.data.recordings import dwells, policies, poses
 from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
-from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
+from ropes.data.recordings.source import Options, Policies, Recording, StateUnit
 from ropes.data.recordings.synchronise import Views, farthest, synchronise
 from ropes.data.recordings.units import in_radians
 from ropes.data.recordings.views import Box, View

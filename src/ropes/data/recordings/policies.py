@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from ropes.causal.scm import Regime
-from ropes.data.recordings.source import Episode, Floats, Policies
+from ropes.common.arrays import Floats
+from ropes.data.recordings.source import Episode, Policies
 from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats, Ints
 from ropes.data.recordings import policies as regimes
 from ropes.data.recordings.dwells import Dwell
-from ropes.data.recordings.source import Floats, Policies
-from ropes.data.recordings.synchronise import Ints, Views
+from ropes.data.recordings.source import Policies
+from ropes.data.recordings.synchronise import Views
 from ropes.errors import UserError
 
 #: every view; the one in the middle of each stretch of a policy; the one in the middle of each dwell.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ropes.data.recordings.source import Image, read_picture
+from ropes.common.arrays import Images
+from ropes.data.recordings.source import read_picture
 from ropes.errors import UserError
 
 #: Parts of a topic that do not name a camera.
@@ -46,7 +47,7 @@ def calibration_topic(topic: str) -> tuple[str, bool]:
     return f"{folder}/camera_info", "rect" in kind
 
 
-def decode(message: Any, where: str) -> Image:
+def decode(message: Any, where: str) -> Images:
     """The pixels of a message, uint8 (H, W), or (H, W, 3) in RGB.
 
     Args:
@@ -62,7 +63,7 @@ def decode(message: Any, where: str) -> Image:
     return read_picture(io.BytesIO(bytes(message.data)), where, unreadable, ("JPEG", "PNG"))
 
 
-def _raw(message: Any, where: str) -> Image:
+def _raw(message: Any, where: str) -> Images:
     encoding, height, width = message.encoding, int(message.height), int(message.width)
     if encoding not in _ENCODINGS:
         hint = (

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as Pictures
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.files import sha256
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
-#: uint8 (H, W), or (H, W, 3) in RGB.
-Image = NDArray[np.uint8]
 #: Number of an episode, and number of a frame in it.
 FrameId = tuple[int, int]
 #: Joint positions are in radians, in degrees, in percent of each joint's range (LeRobot), or left out.
@@ -135,7 +132,7 @@ class Recording(Protocol):
     def record(self) -> Mapping[str, object]:
         """See the class."""
 
-    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """Decode frames of a camera, given in ascending order; memory does not grow with their number.
 
         Raises:
@@ -209,7 +206,9 @@ class Source(Protocol):
         """
 
 
-def read_picture(source: Path | BinaryIO, where: str, unreadable: str, formats: tuple[str, ...] | None = None) -> Image:
+def read_picture(
+    source: Path | BinaryIO, where: str, unreadable: str, formats: tuple[str, ...] | None = None
+) -> Images:
     """The pixels of an image file, which must be grey or RGB.
 
     Args:

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from PIL import Image as Pictures
 
 from ropes.common import files
+from ropes.common.arrays import Images
 from ropes.common.progress import progress as show_progress
-from ropes.data.recordings.source import FrameId, Image, Recording
+from ropes.data.recordings.source import FrameId, Recording
 from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
 #: File with the state; it ends in .part, as all files of an unfinished import do.
 STATE = ".survey.part"
 #: Side of the blocks over which images are averaged, so that noise averages out, pixels.
@@ -58,7 +58,7 @@ class CameraSurvey:
     motion: list[float] = field(default_factory=list)
     samples: list[NDArray[np.uint8]] = field(default_factory=list)
 
-    def add(self, image: Image, *, sample: bool) -> None:
+    def add(self, image: Images, *, sample: bool) -> None:
         """Count one image; `sample` keeps it for the median."""
         grey = np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
         blocks, pixels, means = block_means(grey), self.pixels, self.means
@@ -121,7 +121,7 @@ def _widened(begin: int, end: int, length: int, margin: int) -> tuple[int, int]:
     return begin, begin + wanted
 
 
-def block_means(grey: Image) -> NDArray[np.float32]:
+def block_means(grey: Images) -> NDArray[np.float32]:
     """Means over blocks of `BLOCK` pixels, (rows, columns); at the edges the image goes on with its last pixels."""
     height, width = grey.shape
     rows, columns = -(-height // BLOCK), -(-width // BLOCK)

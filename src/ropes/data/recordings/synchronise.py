@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.recordings.source import Episode, Floats, Joints, require_order
+from ropes.common.arrays import Floats, Ints
+from ropes.data.recordings.source import Episode, Joints, require_order
 from ropes.errors import UserError
 
-Ints = NDArray[np.int64]
 #: Largest ratio of two cameras' frame rates that counts as equal.
 _EQUAL_RATES = 1.15
 

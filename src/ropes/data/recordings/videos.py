@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.recordings.source import Floats, Image
+from ropes.common.arrays import Floats, Images
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Video:
         self._keys = np.searchsorted(self.stamps, np.sort(np.array(keys, dtype=np.int64)))
         self.times: Floats = self.stamps.astype(np.float64) * float(base)
 
-    def images(self, frames: Iterable[int]) -> Generator[Image, None, None]:
+    def images(self, frames: Iterable[int]) -> Generator[Images, None, None]:
         """Decode frames by their numbers, in ascending order, as uint8 (H, W, 3) RGB; a number is taken when needed.
 
         Raises:
@@ -116,7 +116,7 @@ class Video:
             stream.thread_type = "AUTO"
             try:
                 position, source = -1, container.decode(stream)
-                current: Image | None = None
+                current: Images | None = None
                 for number in frames:
                     if number == position and current is not None:  # a slower camera repeats frames
                         yield current
@@ -201,7 +201,7 @@ class VideoRecording:
             joints, policies = logs.joints(self.log, times, self.options), logs.policies(self.log, times, self.options)
         return (Episode(name=self.path.name, frames=frames, joints=joints, policies=policies),)
 
-    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """See `Recording`."""
         yield from self._videos[camera].images([number for _, number in frames])
 

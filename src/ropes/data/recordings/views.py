@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image as Pictures
 
-from ropes.data.recordings.source import Image
+from ropes.common.arrays import Images
 from ropes.errors import UserError
 
 T = TypeVar("T")
@@ -34,11 +34,11 @@ class View:
     size: int | None = None
     grey: bool = False
 
-    def turned(self, image: Image) -> Image:
+    def turned(self, image: Images) -> Images:
         """The image after the rotation."""
         return np.rot90(image, -self.rotate // 90) if self.rotate else image
 
-    def apply(self, image: Image) -> Image:
+    def apply(self, image: Images) -> Images:
         """uint8 (H, W) or (H, W, 3) → the image to store."""
         image = self.turned(image)
         if self.crop is not None:
@@ -59,7 +59,7 @@ class View:
         scale = self.size / max(height, width)
         return max(1, round(height * scale)), max(1, round(width * scale))
 
-    def require_inside(self, camera: str, image: Image) -> None:
+    def require_inside(self, camera: str, image: Images) -> None:
         """Check that the crop lies inside the image.
 
         Raises:

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.registry import open_recording
-from ropes.data.recordings.source import Episode, Floats, Image, Recording
+from ropes.data.recordings.source import Episode, Recording
 from ropes.data.recordings.synchronise import farthest, synchronise
 from ropes.data.recordings.views import View
 from ropes.data.views import Views, joined
@@ -78,7 +79,7 @@ class LoggedFrames:
                 count = min(_CHUNK, len(rows) - start)
                 yield joined([np.stack([self._view(k, next(s)) for _ in range(count)]) for k, s in enumerate(streams)])
 
-    def _view(self, k: int, image: Image) -> Image:
+    def _view(self, k: int, image: Images) -> Images:
         camera, wanted = self.run.cameras[k], self.run.shapes[k]
         stored = self.views[camera].apply(image)
         if stored.shape != wanted:

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ropes.evaluation.inspection.sample import Ints
+from ropes.common.arrays import Floats, Ints
 
-Array = NDArray[np.float64]
 Source = Literal["angles", "distributions", "images"]
 #: Bins of the overlap's histograms.
 _BINS = 24
@@ -32,7 +31,7 @@ class Contrast:
     uncertainty: float
 
 
-def features(images: Sequence[NDArray[np.uint8]]) -> Array:
+def features(images: Sequence[NDArray[np.uint8]]) -> Floats:
     """Principal components of images averaged to 16×16, over all cameras and channels: (n, at most 150).
 
     Their unit is the standard deviation of the first, so that a ridge penalty shrinks the small ones most.
@@ -46,14 +45,14 @@ def features(images: Sequence[NDArray[np.uint8]]) -> Array:
     return np.asarray(centred @ directions[:, : -_COMPONENTS - 1 : -1] / max(values[-1], 1e-12) ** 0.5)
 
 
-def _small(images: NDArray[np.uint8]) -> Array:
+def _small(images: NDArray[np.uint8]) -> Floats:
     """Images of one camera averaged to 16×16, (n, 16, 16[, 3])."""
     return np.array(
         [Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BOX) for image in images], dtype=np.float64
     )
 
 
-def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast | None:
+def contrast(values: Floats, first: Ints, second: Ints, anchor: Ints) -> Contrast | None:
     """Discriminate two regimes by ridge-penalised logistic regression, cross-validated by anchor in four folds.
 
     Args:
@@ -106,7 +105,7 @@ class Overlap:
 
 
 def overlap_of_angles(
-    observational: Array, first: Array, second: Array, source: Source, floor: float | None = None
+    observational: Floats, first: Floats, second: Floats, source: Source, floor: float | None = None
 ) -> Overlap:
     """The overlap of samples of one joint's angle, radians, by histograms of 24 bins.
 
@@ -128,7 +127,7 @@ def overlap_of_angles(
     return Overlap(float(np.minimum(p, q).sum()), covered, estimate if floor is None else floor, source)
 
 
-def _shares(values: Array, edges: Array) -> Array:
+def _shares(values: Floats, edges: Floats) -> Floats:
     """The share of the values in each bin."""
     return np.asarray(np.histogram(values, edges)[0] / max(1, len(values)))
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.evaluation.inspection.sample import Disturbance, Ints, Sample
+from ropes.common.arrays import Ints
+from ropes.evaluation.inspection.sample import Disturbance, Sample
 
 #: Smallest change of a moved pixel of a rendering, in grey levels of 255.
 LEVELS = 8

@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
 from ropes.models.frame_changes import CHANGED, are_recorded, crowded_share
 from ropes.models.registration import Registration
 
-Array = NDArray[np.float64]
-Images = NDArray[np.uint8]
 #: Longer side in pixels of the images that networks see.
 _SIDE = 128
 #: Smallest number of frames that can be measured.
@@ -117,12 +116,12 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     )
 
 
-def _deviation(values: Array) -> float:
+def _deviation(values: Floats) -> float:
     """Standard deviation by the 16% and 84% quantiles, which frames with passers-by hardly change."""
     return float(np.diff(np.quantile(values, [0.16, 0.84]))[0] / 2)
 
 
-def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) -> tuple[Array, Array, Array, Array]:
+def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """The background, and each frame registered to it.
 
     Args:
@@ -147,13 +146,13 @@ def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) ->
     return background, gain, np.stack(shift, axis=1) / factor[:, None], residuals
 
 
-def _as_they_are(frames: Images) -> tuple[Array, Array, Array, Array]:
+def _as_they_are(frames: Images) -> tuple[Floats, Floats, Floats, Floats]:
     """The same as `_registered` for renderings before white, which hardly any pixel could register."""
     background = np.median(frames, axis=0)
     return background, np.ones(len(frames)), np.zeros((len(frames), 2)), frames - background
 
 
-def _blur(background: Array) -> float:
+def _blur(background: Floats) -> float:
     """From the steepest edges: a step of height h that a Gaussian of σ has blurred rises by h / (√(2π) σ) a pixel."""
     slope = np.hypot(*np.gradient(background))
     height = ndimage.maximum_filter(background, 9) - ndimage.minimum_filter(background, 9)
@@ -165,7 +164,7 @@ def _blur(background: Array) -> float:
     return float(np.sqrt(max(sigma**2 - 0.65**2, 0.0)))
 
 
-def _moved_background(residuals: Array, noise: float) -> float:
+def _moved_background(residuals: Floats, noise: float) -> float:
     """Share of the pixels in which the backgrounds of both halves differ."""
     half = len(residuals) // 2
     difference = np.abs(np.median(residuals[:half], axis=0) - np.median(residuals[half:], axis=0))

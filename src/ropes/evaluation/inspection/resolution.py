@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Ints
 from ropes.data.pictures import letterbox
 from ropes.evaluation.inspection.motion import LEVELS, alone_or_all, pairs_with_anchors
-from ropes.evaluation.inspection.sample import Disturbance, Ints, Sample
+from ropes.evaluation.inspection.sample import Disturbance, Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.models.shapes import EncoderConfig
 

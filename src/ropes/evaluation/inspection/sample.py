@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Ints
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
@@ -15,7 +16,6 @@ from ropes.errors import UserError
 from ropes.models.frame_changes import CHANGED, are_recorded, changed_areas, crowded
 from ropes.models.registration import Registration
 
-Ints = NDArray[np.int64]
 #: Largest number of poses per regime: enough to estimate a contrast within 0.02 nats, and read within seconds.
 MAX_POSES = 400
 #: Memory for the images, bytes, which limits the number of poses; and the smallest number of poses per regime.

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ropes.data.pictures import Images
+from ropes.common.arrays import Floats, Images
 from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
 #: Frames of each camera that wait for one of another camera.
 _WAITING = 4
-Array = NDArray[np.float64]
 
 
 class RecordingEnded(UserError):
@@ -35,7 +33,7 @@ class Capture:
 
     stamp: float
     images: Mapping[str, Images]
-    truth: Array | None = None
+    truth: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,7 @@ class Frame:
 
     stamp: float
     image: Images
-    truth: Array | None = None
+    truth: Floats | None = None
 
 
 class Fit:

@@ -14,9 +14,9 @@ Bar-Shalom, Li, Kirubarajan (2001), Estimation with Applications to Tracking and
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ropes.common.arrays import Floats
+
 #: Spectral density of the acceleration, rad²/s³.
 DENSITY = 3.0
 #: Standard deviation of the velocity before the first measurement, rad/s.
@@ -29,9 +29,9 @@ _GAP = 1.0
 class Filtered:
     """Filtered state: angles (d,) in radians, velocities (d,) in rad/s, standard deviations (d,) of the angles."""
 
-    angles: Array
-    velocities: Array
-    std: Array
+    angles: Floats
+    velocities: Floats
+    std: Floats
 
 
 class Kalman:
@@ -47,7 +47,7 @@ class Kalman:
         self._time: float | None = None
         self._state, self._covariance = np.zeros((0, 2)), np.zeros((0, 2, 2))
 
-    def __call__(self, time: float, angles: Array, std: Array) -> Filtered:
+    def __call__(self, time: float, angles: Floats, std: Floats) -> Filtered:
         """Add a measurement.
 
         Args:
@@ -72,7 +72,7 @@ class Kalman:
         self._state = self._state @ motion.T
         self._covariance = motion @ self._covariance @ motion.T + self._density * noise
 
-    def _correct(self, angles: Array, std: Array) -> None:
+    def _correct(self, angles: Floats, std: Floats) -> None:
         gain = self._covariance[:, :, 0] / (self._covariance[:, 0, 0] + std**2)[:, None]
         self._state = self._state + gain * (angles - self._state[:, 0])[:, None]
         self._covariance = self._covariance - gain[:, :, None] * self._covariance[:, None, 0, :]

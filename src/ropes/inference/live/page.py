@@ -13,9 +13,9 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.live import figures
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _PERIOD = 0.1
 #: Colours of the estimated and of the true arm.
 _ESTIMATE, _TRUTH = (255, 150, 60), (70, 170, 80)
-Array = NDArray[np.float64]
 
 
 class Page(Sink):
@@ -153,7 +152,7 @@ class Page(Sink):
             if estimate.truth is not None:
                 self._move(self._truth, estimate.truth)
 
-    def _move(self, handles: "Mapping[str, MeshHandle]", angles: Array) -> None:
+    def _move(self, handles: "Mapping[str, MeshHandle]", angles: Floats) -> None:
         if self._arm is None or not handles:
             return
         poses = self._arm.poses(angles[None])

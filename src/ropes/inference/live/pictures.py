@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from ropes.common import png
-from ropes.data.pictures import Images, letterbox
+from ropes.common.arrays import Floats, Images
+from ropes.data.pictures import letterbox
 from ropes.data.views import joined
 from ropes.inference.estimator import Estimator
 from ropes.models.shapes import EncoderConfig
@@ -16,7 +16,6 @@ from ropes.models.shapes import EncoderConfig
 SIDE = 320
 ATTENTION, WINDOW, FOREIGN = (255, 200, 40), (255, 127, 14), (214, 39, 40)
 _OPACITY = 0.55
-Array = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
 
@@ -55,14 +54,14 @@ def live_pictures(
     return pictures
 
 
-def _tinted(picture: Image.Image, attention: Array) -> Image.Image:
+def _tinted(picture: Image.Image, attention: Floats) -> Image.Image:
     """The picture with a tint where the attention (s, s) is."""
     shares = np.round(255 * _OPACITY * attention / max(float(attention.max()), 1e-12)).astype(np.uint8)
     mask = Image.fromarray(shares).resize(picture.size, Image.Resampling.BICUBIC)
     return Image.composite(Image.new("RGB", picture.size, ATTENTION), picture, mask)
 
 
-def _window(estimator: Estimator, attention: Array) -> list[Box]:
+def _window(estimator: Estimator, attention: Floats) -> list[Box]:
     """The window around the attention's mean, as shares of the image's side; none for a network without a window."""
     shape = estimator.run.recipe.shape
     if not isinstance(shape, EncoderConfig) or not shape.window:

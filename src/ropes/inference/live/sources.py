@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from ropes.common.arrays import Images
 from ropes.data.dataset import Dataset
-from ropes.data.pictures import Images
 from ropes.data.recordings.videos import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError

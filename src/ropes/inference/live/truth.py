@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.inference.sources import csv_rows
 from ropes.methods.run import Run
 
 _TIME = "time"
-Array = NDArray[np.float64]
 
 
 class Truth:
@@ -21,10 +20,10 @@ class Truth:
         angles: (n, d) radians.
     """
 
-    def __init__(self, times: Array, angles: Array) -> None:
+    def __init__(self, times: Floats, angles: Floats) -> None:
         self._times, self._angles = times, angles
 
-    def at(self, seconds: float) -> Array | None:
+    def at(self, seconds: float) -> Floats | None:
         """Angles (d,) at a time; None before the first and after the last one."""
         if not self._times[0] <= seconds <= self._times[-1]:
             return None

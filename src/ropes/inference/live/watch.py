@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from ropes.data.pictures import Images
+from ropes.common.arrays import Floats, Images
 from ropes.data.views import joined
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
@@ -32,7 +31,6 @@ IMAGE_TIMEOUT = 5.0
 _LATENCIES = 300
 #: Threads of the network at most.
 _MOST_THREADS = 4
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,9 +53,9 @@ class Estimate:
     time: float
     images: Mapping[str, Images]
     prediction: Mapping[str, Any]
-    angles: Array
+    angles: Floats
     filtered: Filtered | None
-    truth: Array | None
+    truth: Floats | None
     latency: float
     latency_95: float
     rate: float
@@ -243,5 +241,5 @@ class _Speed:
         return (len(self._times) - 1) / spanned if spanned > 0 else 0.0
 
 
-def _named(joints: Sequence[str], values: Array) -> dict[str, float]:
+def _named(joints: Sequence[str], values: Floats) -> dict[str, float]:
     return {joint: round(float(value), 6) for joint, value in zip(joints, values, strict=True)}

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Ints
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 from ropes.methods.anchored.contrast import head_regimes
 
-Indices = NDArray[np.int64]
 
-
-def by_anchor(dataset: Dataset, images: TrainingImages | Frames) -> Indices:
+def by_anchor(dataset: Dataset, images: TrainingImages | Frames) -> Ints:
     """Rows of `images` by anchor and regime, (A, R), regimes in the order of `head_regimes`.
 
     Raises:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Ints
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
@@ -43,7 +43,6 @@ from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
-Indices = NDArray[np.int64]
 #: Held-out anchors that a record evaluates, and the memory for their images where windows are cut from larger ones.
 _HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
 #: Version of the objective of `anchored`: a training under an earlier one is not resumed.
@@ -127,7 +126,7 @@ def fit(
     return context.run
 
 
-def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
+def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Ints:
     """Rows of the training frames that the fit uses; checks them before their images are decoded.
 
     Raises:
@@ -160,8 +159,8 @@ class AnchoredPoses:
 
     kept: TrainingImages
     held: TrainingImages
-    table: Indices
-    held_table: Indices
+    table: Ints
+    held_table: Ints
 
     @classmethod
     def of(cls, dataset: Dataset, images: TrainingImages, fraction: float, seed: int) -> "AnchoredPoses":

@@ -2,11 +2,11 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Ints
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
@@ -14,7 +14,6 @@ from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.density_ratio import score_difference
 
 _CHUNK = 512
-Indices = NDArray[np.int64]
 
 
 class Codes:
@@ -26,7 +25,7 @@ class Codes:
         regimes: the regime of each index.
     """
 
-    def __init__(self, values: Tensor, regime: Indices, regimes: tuple[Regime, ...]) -> None:
+    def __init__(self, values: Tensor, regime: Ints, regimes: tuple[Regime, ...]) -> None:
         self.values, self.regime, self.regimes = values, regime, regimes
 
     def contrast(self, joint: str) -> TensorDataset:
@@ -44,7 +43,7 @@ class Codes:
         rows = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
         return self.values[np.setdiff1d(np.arange(len(self.values)), rows)]
 
-    def _rows(self, regime: Regime) -> Indices:
+    def _rows(self, regime: Regime) -> Ints:
         number = self.regimes.index(regime) if regime in self.regimes else -1
         rows = np.flatnonzero(self.regime == number)
         if not len(rows):

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Mask = NDArray[np.bool_]
+from ropes.common.arrays import Bools
+
 #: Number of target blocks; range of a block's share of the image, and of its ratio of height to width.
 TARGETS, _TARGET_SHARE, _TARGET_RATIO = 4, (0.15, 0.2), (0.75, 1.5)
 _CONTEXT_SHARE = (0.85, 1.0)
@@ -43,7 +43,7 @@ def draw_blocks(rng: np.random.Generator, images: int, side: int) -> tuple[Tenso
     return torch.from_numpy(context_indices), torch.from_numpy(target_indices)
 
 
-def _draw(rng: np.random.Generator, side: int, size: tuple[int, int], around: tuple[int, int]) -> tuple[Mask, Mask]:
+def _draw(rng: np.random.Generator, side: int, size: tuple[int, int], around: tuple[int, int]) -> tuple[Bools, Bools]:
     """Context (side, side) and targets (`TARGETS`, side, side) of an image; redrawn until the context has a patch."""
     while True:
         targets = np.stack([_place(rng, side, *size) for _ in range(TARGETS)])
@@ -64,7 +64,7 @@ def _block(
     return height, width
 
 
-def _place(rng: np.random.Generator, side: int, height: int, width: int) -> Mask:
+def _place(rng: np.random.Generator, side: int, height: int, width: int) -> Bools:
     """Mask of a block of that size at a random position, (side, side)."""
     top, left = rng.integers(side - height + 1), rng.integers(side - width + 1)
     mask = np.zeros((side, side), dtype=bool)

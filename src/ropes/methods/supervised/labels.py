@@ -4,15 +4,12 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -26,25 +23,25 @@ class Labels:
         held: rows of the labelled poses held out.
     """
 
-    poses: Indices
-    angles: Array
-    kept: Indices
-    held: Indices
+    poses: Ints
+    angles: Floats
+    kept: Ints
+    held: Ints
 
     def __len__(self) -> int:
         return len(self.kept) + len(self.held)
 
-    def held_angles(self, rows: Indices) -> Array:
+    def held_angles(self, rows: Ints) -> Floats:
         """Angles of rows (k,) that are labelled and held out, NaN for the others, (k, d)."""
         return np.where(np.isin(rows, self.held)[:, None], self.angles[rows], np.nan)
 
 
-def angles_checksum(angles: Array) -> str:
+def angles_checksum(angles: Floats) -> str:
     """SHA-256 of the training angles, which the checksum of a data set leaves out."""
     return hashlib.sha256(np.ascontiguousarray(angles).tobytes()).hexdigest()
 
 
-def labelled_rows(poses: int, share: float, seed: int) -> Indices:
+def labelled_rows(poses: int, share: float, seed: int) -> Ints:
     """Sorted rows of a random share of the training poses; those of a smaller share are a subset of a larger one's.
 
     Raises:

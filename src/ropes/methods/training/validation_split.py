@@ -1,9 +1,9 @@
 """The validation split: which training poses a fit holds out, and which of them to label for a calibration."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Bools, Ints
 from ropes.common.seeds import generator
 from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
@@ -11,11 +11,8 @@ from ropes.errors import UserError
 from ropes.methods.recipe import anchors_of
 from ropes.methods.run import Run
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
-
-def held_out_frames(run: Run, dataset: Dataset) -> Mask:
+def held_out_frames(run: Run, dataset: Dataset) -> Bools:
     """Mask of the training frames of a data set that the run was not trained on, (n,).
 
     These are its held-out anchors and the anchors that its recipe excludes, or all frames of another data set.
@@ -71,13 +68,13 @@ def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     return np.sort(rows[np.argsort(rank, kind="stable")[:samples]])
 
 
-def without_intervention(dataset: Dataset) -> Mask:
+def without_intervention(dataset: Dataset) -> Bools:
     """Mask of the training frames of a data set under the observational regime, (n,)."""
     number = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else -1
     return np.asarray(dataset.frames("train").regime == number)
 
 
-def stratified_held_out(anchor: Ints, regime: Ints, fraction: float, seed: int) -> Mask:
+def stratified_held_out(anchor: Ints, regime: Ints, fraction: float, seed: int) -> Bools:
     """Hold out a share of the anchors, stratified by the set of regimes that they contain.
 
     With complete anchors this is a share of all anchors; with separate recordings of each regime, a share of each

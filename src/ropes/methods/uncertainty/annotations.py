@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.common import png
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
-
-Array = NDArray[np.float64]
 
 
 def foreign_boxes(
@@ -43,7 +42,7 @@ def foreign_boxes(
 
 
 def uncertainty_columns(
-    joints: Sequence[str], reading: Reading, intervals: Intervals | None, to_shown: Callable[[Array], Array]
+    joints: Sequence[str], reading: Reading, intervals: Intervals | None, to_shown: Callable[[Floats], Floats]
 ) -> list[dict[str, Any]]:
     """std, low, high and level of every joint, and `out_of_distribution` with `distance`, for each pose.
 

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.model import UncertaintyModel
 from ropes.metrics.intervals import conformal_quantile, leave_one_out_residuals
 
 LEVEL = 0.9
-Array = NDArray[np.float64]
 Source = Literal["anchors", "labels"]
 
 
@@ -29,20 +28,20 @@ class Intervals:
     """
 
     level: float
-    scale: Array
-    quantile: Array
+    scale: Floats
+    quantile: Floats
     source: Source
     samples: int
     by_image: bool = True
 
     @property
-    def ratio(self) -> Array:
+    def ratio(self) -> Floats:
         """A standard deviation as a share of half an interval, (d,); 0 for an interval of no width."""
         return np.divide(self.scale, self.quantile, where=self.quantile > 0, out=np.zeros(len(self.scale)))
 
     def around(
-        self, coordinates: Array, deviation: Array | None, to_shown: Callable[[Array], Array]
-    ) -> tuple[Array, Array]:
+        self, coordinates: Floats, deviation: Floats | None, to_shown: Callable[[Floats], Floats]
+    ) -> tuple[Floats, Floats]:
         """Lower and upper ends of the intervals, (n, d) each, in the unit of the output.
 
         Args:
@@ -94,7 +93,7 @@ def intervals_from_held_out(
 
 
 def intervals_from_labels(
-    coordinates: Array, deviation: Array | None, angles: Array, slope: Array, level: float = LEVEL
+    coordinates: Floats, deviation: Floats | None, angles: Floats, slope: Floats, level: float = LEVEL
 ) -> Intervals | None:
     """Intervals from the leave-one-out residuals of a line fitted on labelled samples.
 
@@ -116,7 +115,7 @@ def intervals_from_labels(
     return _intervals(np.abs(residuals) / unit, level, "labels", by_image=deviation is not None)
 
 
-def _intervals(scores: Array, level: float, source: Source, *, by_image: bool) -> Intervals | None:
+def _intervals(scores: Floats, level: float, source: Source, *, by_image: bool) -> Intervals | None:
     quantile = conformal_quantile(scores, level)
     if not np.isfinite(quantile).all():
         return None

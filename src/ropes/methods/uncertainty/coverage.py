@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out, intervals_from_labels
 from ropes.methods.uncertainty.model import Reading, UncertaintyModel
 from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import auroc, coverage
 
-Array = NDArray[np.float64]
 Condition = tuple[str, int]
-ToAngles = Callable[[Array], Array]
+ToAngles = Callable[[Floats], Floats]
 #: The reference for out-of-distribution detection: the in-distribution test split without squares.
 IN_DISTRIBUTION: Condition = ("id", 0)
 
@@ -29,7 +28,7 @@ class LabelledPoses:
     """
 
     reading: Reading
-    angles: Array
+    angles: Floats
 
     def __len__(self) -> int:
         return len(self.angles)
@@ -47,7 +46,7 @@ class _Kind:
 def measure_uncertainty(
     model: UncertaintyModel,
     readings: Mapping[Condition, Reading],
-    angles: Mapping[str, Array],
+    angles: Mapping[str, Floats],
     *,
     labelled: Mapping[int, Sequence[LabelledPoses]],
     commanded: ToAngles | None = None,
@@ -129,13 +128,13 @@ def _calibrate(poses: LabelledPoses, level: float) -> tuple[Intervals | None, To
     return width, lambda coordinates: coordinates * slope + intercept
 
 
-def _score(reading: Reading, intervals: Intervals, to_angles: ToAngles, truth: Array) -> Array:
+def _score(reading: Reading, intervals: Intervals, to_angles: ToAngles, truth: Floats) -> Floats:
     """Coverage and mean width (radians) of each joint, (2, d)."""
     low, high = intervals.around(reading.coordinates, reading.deviation, to_angles)
     return np.stack([coverage(low, high, truth), (high - low).mean(0)])
 
 
-def _distance(reading: Reading) -> Array:
+def _distance(reading: Reading) -> Floats:
     assert reading.distance is not None  # an uncertainty model always has an OOD score
     return reading.distance
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.progress import progress
@@ -38,11 +39,10 @@ _CHUNK = 256
 _FEWEST = 4
 #: Training images for the range of grey levels: enough to show nearly every place that an arm reaches.
 _MOST = 30_000
-Array = NDArray[np.float64]
 
 
 def fit_uncertainty(
-    context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages, angles: Array | None = None
+    context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages, angles: Floats | None = None
 ) -> None:
     """Fit the uncertainty model on the held-out poses and store it with the run, unless it is stored already.
 
@@ -80,7 +80,7 @@ def fit_uncertainty(
         return
     clean = features_of(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
-    samples: Array | None
+    samples: Floats | None
     if angles is not None:
         samples = _labelled_errors(clean.coordinates - angles, first)
     else:
@@ -127,7 +127,7 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
     return ImageFeatures.join(parts)
 
 
-def _downsampled(context: Context, images: TrainingImages) -> Array:
+def _downsampled(context: Context, images: TrainingImages) -> Floats:
     """Downsampled pixels of at most `_MOST` random images, (n, p)."""
     rows = np.sort(generator(context.run.seed, "what there is").permutation(len(images))[:_MOST])
     chunks = np.split(rows, range(_CHUNK, len(rows), _CHUNK))
@@ -136,7 +136,7 @@ def _downsampled(context: Context, images: TrainingImages) -> Array:
 
 def error_samples(
     context: Context, dataset: Dataset, held: TrainingImages, features: ImageFeatures
-) -> tuple[Array, Array] | None:
+) -> tuple[Floats, Floats] | None:
     """Jackknife residuals within anchors, (n, d), and each joint's factor that makes them error samples, (d,).
 
     None without complete anchors, with a line on standard error that gives the reason.
@@ -156,7 +156,7 @@ def error_samples(
     return samples, factor
 
 
-def _labelled_errors(errors: Array, first: NDArray[np.bool_]) -> Array | None:
+def _labelled_errors(errors: Floats, first: NDArray[np.bool_]) -> Floats | None:
     """The errors (n, d), NaN where unknown; None, with a line on standard error, if a half has too few."""
     fewest = min(int(np.isfinite(errors[half]).all(1).sum()) for half in (first, ~first))
     if fewest >= _FEWEST:
@@ -166,8 +166,8 @@ def _labelled_errors(errors: Array, first: NDArray[np.bool_]) -> Array | None:
 
 
 def fit_variance_and_scores(
-    clean: ImageFeatures, samples: Array, first: NDArray[np.bool_], hidden: ImageFeatures | None = None
-) -> tuple[VarianceModel, Array]:
+    clean: ImageFeatures, samples: Floats, first: NDArray[np.bool_], hidden: ImageFeatures | None = None
+) -> tuple[VarianceModel, Floats]:
     """Fit the variance model on all anchors, and the conformal scores |error| / σ with the σ of the other half.
 
     No score uses a σ fitted on its own error, and every error gives a score (Vovk, "Cross-conformal predictors", 2015).

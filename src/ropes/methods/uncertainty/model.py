@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
 from ropes.methods.run import UNCERTAINTY_FILE
@@ -20,7 +21,6 @@ from ropes.models.checkpoints import load_tree, save_tree
 FORMAT = 2
 #: Side of the downsampled images.
 _SIDE = 16
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class ImageFeatures:
             this part of this view; None for networks without a detector.
     """
 
-    coordinates: Array
-    features: Array
-    pixels: Array
+    coordinates: Floats
+    features: Floats
+    pixels: Floats
     foreign: NDArray[np.float32] | None = None
 
     @property
-    def variance_inputs(self) -> Array:
+    def variance_inputs(self) -> Floats:
         """Inputs of the variance model: features, coordinates and squared coordinates, (n, f + 2 d).
 
         A network with a detector adds 2 V columns: its greatest evidence in each view, and the expected number of
@@ -54,7 +54,7 @@ class ImageFeatures:
         return np.concatenate(columns, axis=1)
 
     @property
-    def max_foreign(self) -> Array | None:
+    def max_foreign(self) -> Floats | None:
         """Greatest evidence of a foreign object in any part of any view, nats, (n,)."""
         return None if self.foreign is None else self.foreign.max((1, 2, 3)).astype(np.float64)
 
@@ -85,9 +85,9 @@ class Reading:
             None if not requested, and for a run on renderings, which have no usual range.
     """
 
-    coordinates: Array
-    deviation: Array | None
-    distance: Array | None
+    coordinates: Floats
+    deviation: Floats | None
+    distance: Floats | None
     foreign: NDArray[np.bool_] | None = None
     drift: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
@@ -108,7 +108,7 @@ def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
     return ImageFeatures(coordinates, features, downsample(images), foreign)
 
 
-def downsample(images: Tensor) -> Array:
+def downsample(images: Tensor) -> Floats:
     """`pooled_levels` as an array of float64."""
     return np.asarray(pooled_levels(images).double().cpu().numpy())
 
@@ -132,13 +132,13 @@ class UncertaintyModel:
 
     ood: OODScore
     variance: VarianceModel | None
-    scores: Array | None
+    scores: Floats | None
 
-    def deviation(self, images: ImageFeatures) -> Array | None:
+    def deviation(self, images: ImageFeatures) -> Floats | None:
         """Standard deviation of each coordinate and image (n, d), in the units of the coordinate."""
         return None if self.variance is None else self.variance(images.variance_inputs)
 
-    def distance(self, images: ImageFeatures) -> Array:
+    def distance(self, images: ImageFeatures) -> Floats:
         """Out-of-distribution score of each image, (n,); above 1 for out-of-distribution images."""
         return self.ood(images.features, images.pixels, images.max_foreign)
 

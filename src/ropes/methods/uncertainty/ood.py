@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.models.checkpoints import ArrayTree
-
-Array = NDArray[np.float64]
 
 #: False-positive rate of the out-of-distribution flag.
 FALSE_ALARMS = 0.01
@@ -37,14 +35,14 @@ class OODScore(ArrayTree):
         bound: the 99th percentile of the greatest distance, in these units.
     """
 
-    centre: Array
-    root: Array
-    low: Array
-    high: Array
-    usual: Array
+    centre: Floats
+    root: Floats
+    low: Floats
+    high: Floats
+    usual: Floats
     bound: float
 
-    def parts(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
+    def parts(self, features: Floats, pixels: Floats, foreign: Floats | None = None) -> Floats:
         """All distances, not scaled, (n, 2) or (n, 3).
 
         Args:
@@ -57,13 +55,13 @@ class OODScore(ArrayTree):
         third = [] if foreign is None else [foreign]
         return np.stack([(offset**2).sum(1), (outside**2).sum(1), *third], axis=1)
 
-    def __call__(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
+    def __call__(self, features: Floats, pixels: Floats, foreign: Floats | None = None) -> Floats:
         """Score of each image (n,), above 1 for out-of-distribution images; arguments as in `parts`."""
         return np.asarray((self.parts(features, pixels, foreign) / self.usual).max(1) / self.bound)
 
 
 def fit_ood(
-    features: Array, pixels: Array, val_features: Array, val_pixels: Array, val_foreign: Array | None = None
+    features: Floats, pixels: Floats, val_features: Floats, val_pixels: Floats, val_foreign: Floats | None = None
 ) -> OODScore:
     """Fit the distances on some images, and their percentiles on others.
 

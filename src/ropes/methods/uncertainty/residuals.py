@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Floats
 from ropes.methods.anchored.contrast import partial_out_ancestors
 
-Array = NDArray[np.float64]
 #: Standard errors added to the estimated error variance: it is too small in 2.5% of the cases.
 _STANDARD_ERRORS = 2.0
 
 
-def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor) -> tuple[Array, Array]:
+def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor) -> tuple[Floats, Floats]:
     """Leave-one-out residuals within each anchor, and the factor that makes them samples of the whole error.
 
         e_j(r) = √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
@@ -36,7 +36,7 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor
     invariant, counted = (part.double().numpy() for part in partial_out_ancestors(coordinates, target, descendants))
     shared = counted.sum(0)
     mean = (invariant * counted).sum(1, keepdims=True) / shared
-    residuals: Array = np.where(counted > 0, (invariant - mean) * np.sqrt(shared / (shared - 1)), np.nan)
+    residuals: Floats = np.where(counted > 0, (invariant - mean) * np.sqrt(shared / (shared - 1)), np.nan)
     differences, squares = _differences(invariant, target.numpy()), np.nanmean(residuals**2, axis=1)
     anchors = len(invariant)
     if anchors < 2:
@@ -48,7 +48,7 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor
     return residuals, np.sqrt(np.maximum(1, ratio))
 
 
-def error_variance(differences: Array) -> Array:
+def error_variance(differences: Floats) -> Floats:
     """The variance of each coordinate's error, from differences between poses of an anchor that share its joint.
 
     If an intervention on joint i keeps a fraction ρ_i of the error, and interventions on i and k keep ρ_i ρ_k, then
@@ -87,7 +87,7 @@ def error_variance(differences: Array) -> Array:
     return variance
 
 
-def _differences(invariant: Array, target: NDArray[np.int64]) -> Array:
+def _differences(invariant: Floats, target: NDArray[np.int64]) -> Floats:
     """T, (A, 1 + d, 1 + d, d): half the mean squared difference between two groups of poses of each anchor.
 
     The groups are the observational pose, then the poses under the policies on each joint; the diagonal compares the
@@ -104,5 +104,5 @@ def _differences(invariant: Array, target: NDArray[np.int64]) -> Array:
     return np.asarray(pairs / np.maximum(number, 1)[:, :, None])
 
 
-def _positive(values: Array) -> Array:
+def _positive(values: Floats) -> Floats:
     return np.where(values > 0, values, np.inf)

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from ropes.common.arrays import Floats
 from ropes.models.checkpoints import ArrayTree
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,20 +20,20 @@ class VarianceModel(ArrayTree):
         lowest, highest: (d,), bounds of the log variance.
     """
 
-    centre: Array
-    scale: Array
-    weights: Array
-    level: Array
-    lowest: Array
-    highest: Array
+    centre: Floats
+    scale: Floats
+    weights: Floats
+    level: Floats
+    lowest: Floats
+    highest: Floats
 
-    def __call__(self, features: Array) -> Array:
+    def __call__(self, features: Floats) -> Floats:
         """Features (n, f) → standard deviations (n, d), in the units of the samples."""
         log_variance = self.level + (features - self.centre) / self.scale @ self.weights
         return np.asarray(np.exp(log_variance.clip(self.lowest, self.highest) / 2))
 
 
-def fit_variance(features: Array, samples: Array) -> VarianceModel:
+def fit_variance(features: Floats, samples: Floats) -> VarianceModel:
     """Maximum a posteriori log variance η of normal errors, affine in standardised features φ.
 
         minimise  Σ ½ (η + e² exp(−η)) + ½ f ‖w‖²,    η = w·φ + b,    over n samples with f features
@@ -61,11 +59,11 @@ def fit_variance(features: Array, samples: Array) -> VarianceModel:
     return VarianceModel(centre, scale, weights, level, lowest, highest)
 
 
-def _fit_joint(features: Array, errors: Array) -> tuple[Array, float]:
+def _fit_joint(features: Floats, errors: Floats) -> tuple[Floats, float]:
     mean_square = float(np.mean(errors**2)) or 1.0  # without any error there is no unit either
     squared, ridge = errors**2 / mean_square, features.shape[1] / len(errors)
 
-    def loss(parameters: Array) -> tuple[float, Array]:
+    def loss(parameters: Floats) -> tuple[float, Floats]:
         weights, level = parameters[:-1], parameters[-1]
         log_variance = features @ weights + level
         scaled = squared * np.exp(-log_variance)

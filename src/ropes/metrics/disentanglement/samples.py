@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Classes = NDArray[np.int64]
+from ropes.common.arrays import Floats, Ints
+
 #: Equal-width bins of continuous values, as in the literature.
 BINS = 20
 #: Share of test samples for informativeness, explicitness, and SAP of categorical factors.
@@ -66,7 +66,7 @@ def require_columns(columns: Iterable[int], factors: Floats) -> frozenset[int]:
     return categorical
 
 
-def binned(values: Floats, bins: int) -> Classes:
+def binned(values: Floats, bins: int) -> Ints:
     """Equal-width bins of each column between its minimum and maximum, (n, c); 0 for a constant column.
 
     Raises:
@@ -79,7 +79,7 @@ def binned(values: Floats, bins: int) -> Classes:
     return np.minimum(place.astype(np.int64), bins - 1)
 
 
-def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Classes:
+def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Ints:
     """Each factor as classes (n, f): its values if there are at most `bins`, else bins of equal width or equal counts.
 
     Raises:
@@ -109,7 +109,7 @@ def indicators(column: Floats) -> Floats:
     return (column[:, None] == np.unique(column)).astype(np.float64)
 
 
-def split_rows(samples: int, seed: int) -> tuple[Classes, Classes]:
+def split_rows(samples: int, seed: int) -> tuple[Ints, Ints]:
     """Training rows and test rows, drawn at random."""
     order = np.random.default_rng(seed).permutation(samples)
     count = round(TESTED * samples)

@@ -11,14 +11,13 @@ from importlib import import_module
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Clock, Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.errors import UserError, suggestion
 
-Floats = NDArray[np.float64]
 #: Goals a second.
 _RATE = 30.0
 _DEGREES = "degrees"

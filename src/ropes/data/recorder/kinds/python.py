@@ -21,13 +21,12 @@ from types import ModuleType
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.errors import UserError, suggestion
 
-Floats = NDArray[np.float64]
 _METHODS = ("positions", "move_to", "stop")
 
 

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import knots, travel_time
 from ropes.errors import UserError
 
-Floats = NDArray[np.float64]
 #: Seconds to wait for the connection, for the first joint state, and for the end of the connection.
 TIMEOUT = 5.0
 #: Seconds: age of the oldest joint state that counts, and the time to stop.

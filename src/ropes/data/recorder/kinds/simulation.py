@@ -6,10 +6,8 @@ Time is simulated too: the clock advances only when somebody waits, so nothing s
 from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
+from ropes.common.arrays import Floats, Images
+from ropes.data.recorder.interfaces import Camera, Clock, Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.errors import UserError
@@ -20,7 +18,6 @@ from ropes.simulation.scene import ArmScene
 from ropes.simulation.settings import Camera as View
 from ropes.simulation.workers import arm_scene
 
-Floats = NDArray[np.float64]
 #: Frames a second; seconds from a command to the motors, and from the light to the frame.
 FRAME_RATE, COMMAND_DELAY, CAMERA_DELAY = 30.0, 0.05, 0.1
 #: Longest delay of a camera, seconds: the arm remembers no older positions.
@@ -68,7 +65,7 @@ class SimulatedCamera(Camera):
         self._frames, self._delay = frames, delay
         self._count, self._next = 0, 0.0
 
-    def frame(self) -> Image:
+    def frame(self) -> Images:
         """Wait for the next frame and return it."""
         if (left := self._next - self._arm.now) > 0:
             self._arm.advance(left)
