@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
-from ropes.report.curves import efficiency_figure, label_curves, overtaken, overtaken_table
+from ropes.report.curves import efficiency_figure, label_curves, overtaken, overtaken_markdown, overtaken_table
 from ropes.report.html import write_report
 from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
@@ -72,6 +73,18 @@ def test_label_efficiency_table_and_figure_agree() -> None:
     labels = panel.get_legend_handles_labels()[1]
     assert {"cnn", "anchored, no label", "paper's RoboPEPP", "paper's ROPES"} == set(labels)
     assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+
+
+def test_pages_have_the_number_of_labels_for_equal_errors() -> None:
+    table = overtaken_markdown(a_table()).splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in table[2:4]] == [
+        "Two cameras, independent joints",
+        "Two cameras, independent joints, shifted poses",
+    ]
+    assert all(line.endswith("| anchored | cnn |" + " 10,000 |" * 6) for line in table[2:4])
+    unlabelled = replace(a_table(), rows=tuple(each for each in a_table().rows if each.label_share is None))
+    with pytest.raises(UserError, match="table2 has no errors by the number of labels; leave /labels out"):
+        overtaken_markdown(unlabelled)
 
 
 def test_readme_has_a_line_per_label_count() -> None:

@@ -9,8 +9,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter
 
+from ropes.errors import UserError
 from ropes.evaluation import paper
-from ropes.evaluation.summary import JointErrors, least_labelled, rendered_alike
+from ropes.evaluation.results import Results
+from ropes.evaluation.summary import JointErrors, least_labelled, over_seeds, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
     DASHED,
@@ -25,7 +27,7 @@ from ropes.report.figures import (
     titled_panels,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
-from ropes.report.table import Table, grouped
+from ropes.report.table import Table, grouped, named_once, paragraphs
 from ropes.report.words import heading_of, in_words, joint_label
 
 Axis = Literal["anchors", "image_size"]
@@ -233,6 +235,23 @@ def overtaken_table(curves: LabelCurves) -> Table:
             ]
             lines.append([method + (f" ({labels:,} after training)" if labels else ""), against, *numbers])
     return Table(["without labels", "supervised", *map(joint_label, curves.joints)], lines, texts=(0, 1))
+
+
+def overtaken_markdown(found: Results) -> str:
+    """The lines of `overtaken_table` for poses in distribution and for shifted poses, as Markdown.
+
+    Raises:
+        UserError: no method was fitted on several numbers of labels, or none without labels.
+    """
+    several = label_curves(over_seeds(found.rows))
+    if not several:
+        raise UserError(f"{found.name} has no errors by the number of labels; leave /labels out")
+    lines = named_once(
+        (in_words(curves.setup, 0, curves.split), line) for curves in several for line in overtaken_table(curves).lines
+    )
+    columns = ["test data", "without labels", "supervised", *map(joint_label, several[0].joints)]
+    note = "Labelled images in training from which on the supervised method has the smaller error."
+    return paragraphs(Table(columns, lines, texts=(0, 1, 2)).markdown(), note)
 
 
 def overtaken(supervised: Sequence[JointErrors], mse: float) -> str:

@@ -1,8 +1,9 @@
 """Writes the tables of README and docs from the committed results.
 
 A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
-`NAME-PRESET/label-free` is the table of joint angles without our lines that use labels; `NAME-PRESET/optional` is a
-note as long as the experiment has no committed results.
+`NAME-PRESET/label-free` is the table of joint angles without our lines that use labels, `NAME-PRESET/labels` says how
+many labels a supervised method needs for the same errors, and `NAME-PRESET/optional` is a note as long as the
+experiment has no committed results.
 """
 
 import re
@@ -14,6 +15,7 @@ from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.report.actions import action_markdown
 from ropes.report.cameras import cameras_markdown
+from ropes.report.curves import overtaken_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.partial_disentanglement import freed_markdown
@@ -70,11 +72,13 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 def _of_marker(results_dir: Path, name: str) -> str:
     """The text behind a marker of that name."""
     file, _, form = name.partition("/")
-    if form not in ("", "label-free", "optional"):
-        raise UserError(f"table:{name} asks for {form!r}; leave it out, or give label-free or optional")
+    if form not in ("", "label-free", "labels", "optional"):
+        raise UserError(f"table:{name} has the form {form!r}; leave it out, or give label-free, labels or optional")
     if form == "optional" and not (results_dir / f"{file}.json").exists():
         return "No results yet.\n"
     found = results.read(results_dir / f"{file}.json")
+    if form == "labels":
+        return wrapped(overtaken_markdown(found))
     return wrapped(markdown(found, label_free=True) if form == "label-free" else _written(found))
 
 
