@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats
-from ropes.metrics.correlation import Matching, assignment, correlation_matrix, paired
+from ropes.metrics.correlation import Floats, Matching, assignment, correlation_matrix, paired
 from ropes.metrics.joints import CALIBRATED, JOINT_METRICS, Estimates, Evaluation, over_draws
 
 

@@ -5,10 +5,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats
-
 Method = Literal["pearson", "spearman"]
 Matching = Literal["identity", "hungarian"]
+Floats = NDArray[np.float64]
 
 
 def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson") -> Floats:

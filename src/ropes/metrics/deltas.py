@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats
+Floats = NDArray[np.float64]
 
 
 def mean_cosines(

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.common.arrays import Floats
+from ropes.metrics.correlation import Floats
 
 
 def conformal_quantile(scores: ArrayLike, level: float) -> Floats:

@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ropes.common.arrays import Floats
-from ropes.metrics.correlation import mcc
+from ropes.metrics.correlation import Floats, mcc
 
 #: Estimates of the test poses that a metric compares with the true angles: coordinates, coordinates after the best
 #: one-to-one assignment to the joints, or calibrated angles in radians.

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.common.arrays import Floats
 from ropes.metrics.calibration import calibrated, draws
+from ropes.metrics.correlation import Floats
 
 #: Largest threshold of `add_auc` in the robot-pose literature, mm (DREAM, Section V).
 THRESHOLD = 100.0

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats
 from ropes.metrics.disentanglement.samples import checked, tree_options
 
+Floats = NDArray[np.float64]
 #: Tolerance for factors stored in float32 before scaling.
 _SLACK = 1e-6
 #: From this number of samples on, a tenth of them is a validation split for early stopping.

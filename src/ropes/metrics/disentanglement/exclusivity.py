@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats
 from ropes.metrics.correlation import assignment, correlation_matrix
-from ropes.metrics.disentanglement.samples import checked, indicators, require_columns
+from ropes.metrics.disentanglement.samples import Floats, checked, indicators, require_columns
 
 #: Residuals below this share of a column's norm are rounding error.
 _ROUNDING = 1e-8

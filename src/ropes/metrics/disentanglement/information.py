@@ -6,8 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats, Ints
-from ropes.metrics.disentanglement.samples import BINS, Undefined, as_classes, binned, checked, normalised
+from ropes.metrics.disentanglement.samples import (
+    BINS,
+    Classes,
+    Floats,
+    Undefined,
+    as_classes,
+    binned,
+    checked,
+    normalised,
+)
 
 #: Information below this is rounding error.
 _ROUNDING = 1e-12
@@ -91,12 +99,12 @@ def mutual_information(latents: ArrayLike, factors: ArrayLike, *, bins: int = BI
     return information, entropies(classes)
 
 
-def entropies(classes: Ints) -> Floats:
+def entropies(classes: Classes) -> Floats:
     """Entropy of each column of classes (n, f) in nats, (f,)."""
     return np.array([_information(one, one) for one in classes.T])
 
 
-def _information(one: Ints, other: Ints) -> float:
+def _information(one: Classes, other: Classes) -> float:
     """Mutual information of two columns of classes: Σ p(a, b) log p(a, b) / (p(a) p(b))."""
     from sklearn.metrics import mutual_info_score
 
@@ -181,7 +189,7 @@ def infomec(
     )
 
 
-def _normalised_information(latents: Floats, classes: Ints, neighbours: int, seed: int) -> Floats:
+def _normalised_information(latents: Floats, classes: Classes, neighbours: int, seed: int) -> Floats:
     """I(z_i; v_j) / H(v_j), (k, f), by nearest neighbours."""
     from sklearn.feature_selection import mutual_info_classif
 
@@ -201,7 +209,7 @@ def _largest_share(information: Floats) -> float:
     return float((shares.mean() - even) / (1 - even))
 
 
-def _predicted_share(latents: Floats, classes: Ints) -> float:
+def _predicted_share(latents: Floats, classes: Classes) -> float:
     """1 − log loss of a logistic regression over that of a constant prediction.
 
     The constant prediction with equally weighted classes is the same probability for each.

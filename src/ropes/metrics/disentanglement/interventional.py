@@ -7,11 +7,11 @@ a finger that cannot intersect its cube.
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats, Ints
-from ropes.metrics.disentanglement.samples import BINS, Undefined, as_classes, checked
+from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, Undefined, as_classes, checked
 
+Rows = NDArray[np.int64]
 #: Latents of smaller standard deviation are pruned (disentanglement_lib).
 _PRUNED = 0.05
 #: Bins and level of the test for independent factors.
@@ -132,23 +132,23 @@ def factor_vae_score(
 class _Groups:
     """The samples grouped by the values of one factor."""
 
-    def __init__(self, classes: Ints) -> None:
+    def __init__(self, classes: Classes) -> None:
         self.order = np.argsort(classes, kind="stable")
         self.count = np.bincount(classes)
         self.first = np.cumsum(self.count) - self.count
         self.classes = classes
 
-    def batch(self, rng: np.random.Generator, size: int) -> Ints:
+    def batch(self, rng: np.random.Generator, size: int) -> Rows:
         """Random rows with the value of one random sample, (size,)."""
         value = self.classes[rng.integers(len(self.classes))]
         return self._rows_with(np.full(size, value), rng)
 
-    def pairs(self, rng: np.random.Generator, size: int) -> Ints:
+    def pairs(self, rng: np.random.Generator, size: int) -> Rows:
         """Pairs of random rows; both rows of a pair have the value of one random sample, (2, size)."""
         values = self.classes[rng.integers(len(self.classes), size=size)]
         return np.stack([self._rows_with(values, rng) for _ in range(2)])
 
-    def _rows_with(self, values: Ints, rng: np.random.Generator) -> Ints:
+    def _rows_with(self, values: Classes, rng: np.random.Generator) -> Rows:
         """A random row for each value."""
         return self.order[self.first[values] + rng.integers(self.count[values])]
 

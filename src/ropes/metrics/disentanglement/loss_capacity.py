@@ -6,8 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.common.arrays import Floats, Ints
-from ropes.metrics.disentanglement.samples import checked, indicators, normalised, require_columns, split_rows
+from ropes.metrics.disentanglement.samples import (
+    Classes,
+    Floats,
+    checked,
+    indicators,
+    normalised,
+    require_columns,
+    split_rows,
+)
 
 #: Numbers of random Fourier features of the probes.
 CAPACITIES = (16, 32, 64, 128, 256, 512, 1024)
@@ -99,7 +106,7 @@ def dci_es(
     )
 
 
-def _losses(phase: Floats, targets: Sequence[Floats], train: Ints, test: Ints) -> Floats:
+def _losses(phase: Floats, targets: Sequence[Floats], train: Classes, test: Classes) -> Floats:
     """Test loss of each factor by ridge regression on the cosines and sines of phases (n, m), (f,)."""
     features = np.hstack([np.cos(phase), np.sin(phase)])
     every = np.hstack(targets)

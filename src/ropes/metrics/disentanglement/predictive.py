@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ropes.common.arrays import Floats, Ints
 from ropes.metrics.disentanglement.samples import (
     BINS,
     TESTED,
+    Classes,
+    Floats,
     as_classes,
     checked,
     normalised,
@@ -162,7 +163,7 @@ def sap(latents: ArrayLike, factors: ArrayLike, *, categorical: Iterable[int] = 
     return float(np.mean(first - second))
 
 
-def _accuracies(latents: Floats, classes: Ints, seed: int) -> Floats:
+def _accuracies(latents: Floats, classes: Classes, seed: int) -> Floats:
     """Test accuracy of a linear SVM on each latent alone, (k,)."""
     from sklearn.svm import LinearSVC
 
@@ -215,7 +216,7 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, se
     return float(np.mean(means))
 
 
-def _stratified_split(classes: Ints, seed: int) -> tuple[Ints, Ints]:
+def _stratified_split(classes: Classes, seed: int) -> tuple[Classes, Classes]:
     """Training rows and test rows: the same share of every class, and at least one test row of each."""
     order = np.random.default_rng(seed).permutation(len(classes))
     _, number, count = np.unique(classes[order], return_inverse=True, return_counts=True)

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ropes.common.arrays import Floats, Ints
-
+Floats = NDArray[np.float64]
+Classes = NDArray[np.int64]
 #: Equal-width bins of continuous values, as in the literature.
 BINS = 20
 #: Share of test samples for informativeness, explicitness, and SAP of categorical factors.
@@ -66,7 +66,7 @@ def require_columns(columns: Iterable[int], factors: Floats) -> frozenset[int]:
     return categorical
 
 
-def binned(values: Floats, bins: int) -> Ints:
+def binned(values: Floats, bins: int) -> Classes:
     """Equal-width bins of each column between its minimum and maximum, (n, c); 0 for a constant column.
 
     Raises:
@@ -79,7 +79,7 @@ def binned(values: Floats, bins: int) -> Ints:
     return np.minimum(place.astype(np.int64), bins - 1)
 
 
-def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Ints:
+def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Classes:
     """Each factor as classes (n, f): its values if there are at most `bins`, else bins of equal width or equal counts.
 
     Raises:
@@ -109,7 +109,7 @@ def indicators(column: Floats) -> Floats:
     return (column[:, None] == np.unique(column)).astype(np.float64)
 
 
-def split_rows(samples: int, seed: int) -> tuple[Ints, Ints]:
+def split_rows(samples: int, seed: int) -> tuple[Classes, Classes]:
     """Training rows and test rows, drawn at random."""
     order = np.random.default_rng(seed).permutation(samples)
     count = round(TESTED * samples)
