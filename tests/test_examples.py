@@ -43,13 +43,13 @@ def test_the_notebook_runs_with_few_anchors_up_to_the_graph(monkeypatch: pytest.
     *sources, graph = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     assert "graph_of(estimator, data)" in graph  # needs more anchors: make notebook runs it
     script = "\n".join(sources)
-    sizes = "ANCHORS, TEST_POSES = 800, 500"
+    sizes = "ANCHORS, TEST_POSES = 1500, 500"
     assert sizes in script
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     names: dict[str, Any] = {}
-    exec(script.replace(sizes, "ANCHORS, TEST_POSES = 40, 40"), names)
-    assert names["angles"].shape == (40, 6)
-    assert names["inside"].shape == (6,)
+    exec(script.replace(sizes, "ANCHORS, TEST_POSES = 80, 40"), names)
+    assert names["angles"].shape == (40, 3)
+    assert names["inside"].shape == (3,)
     plt.close("all")
 
 
