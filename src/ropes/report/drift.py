@@ -1,6 +1,7 @@
 """The check of a recording as a terminal table, and as one HTML page with a plot for each joint and worst frames."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -18,7 +19,7 @@ from ropes.evaluation.drift.statistics import Drift, Estimate
 from ropes.report import pictures
 from ropes.report.figures import DASHED, FLOOR, OURS, PAPER, styled, titled_panels
 from ropes.report.page import Section, absent, document, image, plot, tag
-from ropes.report.table import Table
+from ropes.report.table import Table, print_line
 from ropes.report.words import fixed, joint_label
 
 #: Frames of the running median in the plots, as a share of all.
@@ -33,10 +34,7 @@ def print_check(found: Check, console: Console | None = None) -> None:
         console: defaults to standard output.
     """
     console = console or Console()
-
-    def say(line: str = "", style: str | None = None) -> None:
-        console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
-
+    say = partial(print_line, console)
     for sentence in findings(found):
         say(sentence, "bold")
     say()

@@ -1,6 +1,7 @@
 """A data set's inspection as a terminal table, and as a figure of regimes and of the pixels that they change."""
 
 import math
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from ropes.evaluation.inspection import Inspection
 from ropes.evaluation.inspection.nuisances import Nuisances
 from ropes.evaluation.inspection.resolution import Resolution
 from ropes.evaluation.inspection.verdict import JointReport, ranked
-from ropes.report.table import Table
+from ropes.report.table import Table, print_line
 from ropes.report.words import fixed, joint_label
 
 #: Sources of overlaps, in words.
@@ -30,10 +31,7 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         console: defaults to standard output.
     """
     console = console or Console()
-
-    def say(line: str = "", style: str | None = None) -> None:
-        console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
-
+    say = partial(print_line, console)
     say(f"{found.path} {found.verdict}.", "bold")
     say()
     sizes = [f"{height}x{width}" for height, width in found.sizes]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
+import rich.console
 import rich.table
 from markupsafe import Markup
 
@@ -132,6 +133,11 @@ class Table:
         for line in self.lines:
             drawn.add_row(*map(str, line))
         return drawn
+
+
+def print_line(console: rich.console.Console, line: str = "", style: str | None = None) -> None:
+    """Print a line as it is beside tables of a terminal: without markup, colours of numbers or line breaks."""
+    console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def _cell(column: Column, entry: object, first: bool) -> Markup:

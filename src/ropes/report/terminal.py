@@ -10,7 +10,7 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
 from ropes.report.study_numbers import score_text
-from ropes.report.table import Table, grouped
+from ropes.report.table import Table, grouped, print_line
 from ropes.report.words import degrees, error, fixed, joint_label, map_of, rms
 
 #: The poses behind intervals.
@@ -119,4 +119,4 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
     ]
     console.print(Table(["joint", *columns], lines).terminal())
     for note in notes:
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
+        print_line(console, note)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.errors import UserError, suggestion
 
-Array = NDArray[np.float64]
 _MOVING = ("revolute", "continuous", "prismatic")
 
 
@@ -42,8 +41,8 @@ class Joint:
     kind: str
     parent: str
     child: str
-    origin: Array
-    axis: Array
+    origin: Floats
+    axis: Floats
     low: float
     high: float
     speed: float = math.inf
@@ -60,7 +59,7 @@ class Joint:
         return float(min(max(0.0, self.low), self.high))
 
 
-def rotation(axis: Array, angles: Array) -> Array:
+def rotation(axis: Floats, angles: Floats) -> Floats:
     """Rodrigues' formula: rotations by `angles` (n,) radians about a unit `axis` (3,), as (n, 3, 3)."""
     x, y, z = axis
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -68,12 +67,12 @@ def rotation(axis: Array, angles: Array) -> Array:
     return np.eye(3) + sines * cross + (1 - cosines) * (cross @ cross)
 
 
-def numbers(text: str | None, default: tuple[float, ...]) -> Array:
+def numbers(text: str | None, default: tuple[float, ...]) -> Floats:
     """The numbers of an attribute; `default` where it is missing or empty."""
     return np.array([float(x) for x in text.split()] if text else default)
 
 
-def origin_of(element: ET.Element) -> Array:
+def origin_of(element: ET.Element) -> Floats:
     """The pose (4, 4) of an element's <origin>: roll, pitch and yaw about fixed axes, then a translation."""
     pose, origin = np.eye(4), element.find("origin")
     if origin is None:
