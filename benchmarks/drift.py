@@ -2,31 +2,38 @@
 
     python -m benchmarks.drift RUN --setting SETTING [--scene SCENE] [--frames 500] [--out FILE] [--page]
 
-RUN is a calibrated run, or the name of a packaged estimator, of the cameras of SETTING.  Poses of its observational
-distribution are rendered at each level of camera faults, as one recording.  The first 200 frames are the reference.
-Recordings of 200 frames are drawn from the others, in the order of the recording.  A number of degrees is found if the
-interval of `ropes check` excludes 0.  Offsets, trends and steps are added to the logged angles; moves of a camera are
-shifts of its images.  --page writes the table of docs/drift.md.
+RUN is a calibrated run, or the name of a packaged estimator, of the cameras of SETTING.  In each recording the arm
+travels between random poses of its observational distribution, at 10 frames a second.  Eight recordings of --frames
+frames are rendered at each level of camera faults.  Each one is compared with each other one as its reference, and with
+nothing, by the functions of `ropes check`.  A number of degrees is found if the interval excludes 0.  Offsets, trends
+and steps are added to the logged angles; moves of a camera are shifts of its images.  The last table has the false
+alarms with simulated errors of first order, by their correlation from frame to frame.  --page writes the tables of
+docs/drift.md.
 """
 
+import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy import ndimage
+from scipy import ndimage, signal
 
 from benchmarks.figures import described, keep, options, table
-from ropes.common import png
 from ropes.common.seeds import generator
+from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.data.recordings.plan import ImportOptions
 from ropes.errors import UserError
 from ropes.evaluation.drift.camera import camera_drift, own_registration
 from ropes.evaluation.drift.check import joint_drifts
-from ropes.evaluation.drift.seen import calibration_of, usual_zeros
-from ropes.evaluation.drift.statistics import Array, Drift, Zero, drift
+from ropes.evaluation.drift.frames import LoggedFrames, read_frames
+from ropes.evaluation.drift.seen import Seen, calibration_of, see, usual_zeros, zeros_of
+from ropes.evaluation.drift.slow_errors import Array
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, Zero
 from ropes.inference.estimator import Estimator
 from ropes.models.registry import find_run
 from ropes.simulation.camera_scene import Recordings
@@ -35,35 +42,62 @@ from ropes.simulation.workers import render_poses
 
 PAGE = Path(__file__).parents[1] / "docs" / "drift.md"
 LEVELS = ("clean", "webcam")
-#: Frames of a recording and of the reference; recordings that are drawn, and those to which steps are added.
-LENGTH, DRAWS, STEPPED = 200, 100, 10
+#: Recordings of a level, frames a second, and speed of the fastest joint, rad/s.
+RECORDINGS, RATE, SPEED = 8, 10.0, 1.0
 #: A drift counts as found if it is found in this share of the recordings.
 FOUND = 0.9
 #: Degrees whose detection is counted.
 DEGREES = (2, 5, 17)
 #: Moves of a camera in pixels, directions in degrees, frames before and after the move.
 MOVES, DIRECTIONS, BEFORE, AFTER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), (20, 110, 200, 290), 30, 10
+#: Frames of a camera's reference.
+REFERENCE = 200
+#: Correlations of neighbouring simulated errors, recordings of each, frames and joints of one.
+CORRELATIONS, SIMULATED, LENGTH, JOINTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 100, 200, 6
 
 
-def rendered(setting: Setting, frames: int, level: str, seed: int = 0) -> tuple[NDArray[np.uint8], Array]:
-    """Images of one recording, uint8 (n, cameras, S, S), and the angles of the setting's joints, (n, d), radians."""
+@dataclass(frozen=True)
+class Recorded:
+    """One recording: its frames, and what the run sees in them."""
+
+    frames: LoggedFrames
+    seen: Seen
+
+    def drifts(self, zeros: Sequence[Zero], change: Array | float = 0.0) -> tuple[Drift, ...]:
+        """The drift of each joint by the tested frames, with a change (n, d) of the differences, radians."""
+        rows, logged = self.seen.tested, self.frames.angles - change
+        return joint_drifts(self.seen.read[rows], logged[rows], self.seen.stds[rows], self.frames.times[rows], zeros)
+
+
+def trajectory(goals: Array, frames: int) -> Array:
+    """Angles (frames, d) of an arm that travels from goal to goal (n, d), `RATE` times a second, radians."""
+    path, speed = [], np.full(goals.shape[1], SPEED)
+    for start, goal in pairwise(goals):
+        total = float(travel_time(start, goal, speed))
+        path += [start + progress_at(at, total) * (goal - start) for at in np.arange(0, total, 1 / RATE)]
+        if len(path) >= frames:
+            return np.array(path[:frames])
+    raise ValueError(f"{len(goals)} goals are too few for {frames} frames")
+
+
+def recorded(folder: Path, estimator: Estimator, setting: Setting, frames: int, level: str, seed: int) -> Recorded:
+    """Render one recording into a folder of frames with a log, and read it as `ropes check` does."""
     model = setting.splits["train"]
-    angles = model.sample_observational(generator(seed, "drift"), frames)
+    angles = trajectory(model.sample_observational(generator(seed, "drift"), frames), frames)
     faults, states = None, angles
     if level != "clean":
         faults = Recordings(level, (("recording", frames),), seed)
         states = np.column_stack([angles, np.zeros(frames), np.arange(frames)])
-    size = setting.image_size
-    images = render_poses(setting, model.joints, states, 1, recordings=faults)
-    return np.stack([np.stack([png.decode(view, (size, size)) for view in views]) for views in images]), angles
-
-
-def drawn(seen: tuple[Array, Array, Array], zeros: list[Zero], draw: int, change: Array | None = None) -> list[Drift]:
-    """The drift of each joint in one recording, with a change (n, d) of the differences."""
-    read, logged, stds = seen
-    rows = np.sort(generator(draw, "drift", "recording").permutation(len(read))[:LENGTH])
-    logged = logged[rows] - (0 if change is None else change)
-    return list(joint_drifts(read[rows], logged, stds[rows], np.arange(len(rows), dtype=float), zeros))
+    for camera in setting.cameras:
+        (folder / camera.name).mkdir(parents=True)
+    images = render_poses(setting, model.joints, states, recordings=faults)
+    for number, views in enumerate(images):
+        for camera, content in zip(setting.cameras, views, strict=True):
+            (folder / camera.name / f"{number:05d}.png").write_bytes(content)
+    lines = [f"{k},{k / RATE:.3f},{','.join(f'{angle:.6f}' for angle in row)}" for k, row in enumerate(angles)]
+    (folder / "log.csv").write_text("\n".join([",".join(["frame", "time", *model.joints]), *lines]) + "\n")
+    read = read_frames(estimator.run, folder, frames=frames, options=ImportOptions())
+    return Recorded(read, see(estimator, read))
 
 
 def smallest(estimates: Array, halves: Array) -> Array:
@@ -72,51 +106,79 @@ def smallest(estimates: Array, halves: Array) -> Array:
     return np.asarray(np.quantile(np.maximum(needed, 0), FOUND, axis=0))
 
 
-def joint_rows(seen: tuple[Array, Array, Array], zeros: list[Zero], level: str, compared: str) -> dict[str, Any]:
+def joint_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any]:
     """What is found on the joints, degrees.  A constant or a line on top shifts offset and trend by just as much."""
-    found = [drawn(seen, zeros, draw) for draw in range(DRAWS)]
+    found = [one.drifts(zeros) for one, zeros in pairs]
 
     def of(kind: str, value: str) -> Array:
         return np.degrees([[getattr(getattr(each, kind), value) for each in one] for one in found])
 
-    row: dict[str, Any] = {"level": level, "compared_with": compared}
-    row["false_alarms"] = float(np.mean([any(each.drifted for each in one) for one in found]))
+    row: dict[str, Any] = {"false_alarms": float(np.mean([any(each.drifted for each in one) for one in found]))}
+    row["too_few_frames"] = float(np.mean([each.few for one in found for each in one]))
     for kind in ("offset", "trend"):
         values, halves = of(kind, "value"), (of(kind, "high") - of(kind, "low")) / 2
         row[kind] = smallest(values, halves).round(3).tolist()
         for degrees in DEGREES:
             both = [np.abs(values + sign * degrees) > halves for sign in (-1, 1)]
             row[f"{kind}_{degrees}_found"] = np.mean(both, axis=(0, 1)).round(3).tolist()
-    late, joints = np.arange(LENGTH) >= LENGTH // 2, len(zeros)
-    for degrees in DEGREES:
-        shares, places = [], []
-        for k in range(joints):
-            change = np.radians(degrees) * np.outer(late, np.eye(joints)[k])
-            steps = [drawn(seen, zeros, draw, change)[k] for draw in range(STEPPED)]
-            shares.append(float(np.mean([each.drifted for each in steps])))
-            places += [abs(each.change - LENGTH // 2) for each in steps if each.change is not None]
-        row[f"step_{degrees}_found"] = shares
-        row[f"step_{degrees}_frames_off"] = float(np.median(places)) if places else None
     return row
 
 
-def camera_rows(images: NDArray[np.uint8], level: str, cameras: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Share of moves of each size that are found within `AFTER` frames, over directions and parts of the recording."""
-    rows = []
-    for k, camera in enumerate(cameras):
-        frames = images[:, k]
-        registration = own_registration(torch.from_numpy(frames[:LENGTH, None]))
-        found: dict[float, list[bool]] = {move: [] for move in MOVES}
-        for part, angle in enumerate(DIRECTIONS):
-            start = LENGTH + part * (BEFORE + AFTER)
-            still, after = frames[start : start + BEFORE], frames[start + BEFORE : start + BEFORE + AFTER]
+def step_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any]:
+    """Share of steps in the middle of a recording that are found on each joint, and the error of their times."""
+    row: dict[str, Any] = {}
+    for degrees in DEGREES:
+        shares, off = [], []
+        for k in range(len(pairs[0][1])):
+            drifted = []
+            for one, zeros in pairs:
+                change = np.zeros(one.frames.angles.shape)
+                change[len(change) // 2 :, k] = np.radians(degrees)
+                each = one.drifts(zeros, change)[k]
+                drifted.append(each.drifted)
+                if each.change is not None:
+                    off.append(abs(int(np.flatnonzero(one.seen.tested)[each.change]) - len(change) // 2))
+            shares.append(float(np.mean(drifted)))
+        row[f"step_{degrees}_found"] = shares
+        row[f"step_{degrees}_frames_off"] = float(np.median(off)) if off else None
+    return row
+
+
+def camera_rows(found: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """Share of moves of each size that are found within `AFTER` frames, against the next recording as the reference."""
+    run, rows = found[0].frames.run, []
+    for k, camera in enumerate(run.cameras):
+        view = slice(k * run.channels, (k + 1) * run.channels)
+        moved: dict[float, list[bool]] = {move: [] for move in MOVES}
+        for number, one in enumerate(found):
+            pixels = one.seen.pixels[: BEFORE + AFTER, view]
+            reference = found[(number + 1) % len(found)].seen.pixels[:, view]
+            registration = own_registration(reference[:: max(1, len(reference) // REFERENCE)])
+            scale, angle = max(run.shapes[k][:2]) / pixels.shape[-1], np.radians(DIRECTIONS[number % len(DIRECTIONS)])
             for move in MOVES:
-                shift = (0, move * np.sin(np.radians(angle)), move * np.cos(np.radians(angle)))
-                moved = ndimage.shift(after.astype(float), shift, order=3, mode="nearest").round().clip(0, 255)
-                whole = torch.from_numpy(np.concatenate([still, moved.astype(np.uint8)])[:, None])
-                found[move].append(camera_drift(camera, whole, registration).moved)
-        for move, alarms in found.items():
-            rows.append({"level": level, "camera": camera, "pixels": move, "found": float(np.mean(alarms))})
+                shift = (0, 0, move / scale * np.sin(angle), move / scale * np.cos(angle))
+                after = ndimage.shift(pixels[BEFORE:].numpy().astype(float), shift, order=3, mode="nearest")
+                whole = torch.cat([pixels[:BEFORE], torch.from_numpy(after.round().clip(0, 255).astype(np.uint8))])
+                moved[move].append(camera_drift(camera, whole, registration, scale=scale).moved)
+        rows += [{"camera": camera, "pixels": move, "found": float(np.mean(each))} for move, each in moved.items()]
+    return rows
+
+
+def alarm_rows(recordings: int = SIMULATED) -> list[dict[str, Any]]:
+    """False alarms with simulated errors of first order, on any of six joints."""
+    rows = []
+    for rho in CORRELATIONS:
+        found = []
+        for draw in range(recordings):
+            noise = generator(draw, "drift", "errors", str(rho)).normal(size=(LENGTH, JOINTS))
+            noise[1:] *= np.sqrt(1 - rho**2)
+            errors = signal.lfilter([1.0], [1.0, -rho], noise, axis=0)
+            poses = 10.0 * np.arange(LENGTH)[:, None] * np.ones(JOINTS)  # no two poses are similar
+            zeros = [Zero(value=0.0, error=0.0)] * JOINTS
+            found.append(joint_drifts(poses + errors, poses, np.full(poses.shape, 1e-6), poses[:, 0], zeros))
+        alarms = float(np.mean([any(each.drifted for each in one) for one in found]))
+        few = float(np.mean([each.few for one in found for each in one]))
+        rows.append({"correlation": rho, "false_alarms": alarms, "too_few_frames": few})
     return rows
 
 
@@ -126,32 +188,29 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
     Raises:
         UserError: too few frames, or the run is not calibrated or of other joints.
     """
-    calibration, intervals = calibration_of(estimator)
+    calibration_of(estimator)
     if estimator.run.joints != setting.splits["train"].joints:
         raise UserError("the run estimates other joints than those of the setting")
-    if frames < LENGTH + max(LENGTH + 20, len(DIRECTIONS) * (BEFORE + AFTER)):
+    if frames < max(FEWEST_FRAMES, BEFORE + AFTER):
         raise UserError(f"{frames} frames are too few")
     joints, cameras, flagged = [], [], {}
     for level in LEVELS:
-        images, logged = rendered(setting, frames, level)
-        reading = estimator.read(images)
-        read = calibration.angles(reading.coordinates)
-        low, high = intervals.around(reading.coordinates, reading.deviation, calibration.angles)
-        stds = intervals.ratio * (high - low) / 2
-        first, later = slice(None, LENGTH), slice(LENGTH, None)
-        zeros, times = [], np.arange(LENGTH, dtype=np.float64)
-        for k in range(read.shape[1]):
-            offset = drift((read - logged)[first, k], stds[first, k], logged[first], times, tests=1).offset
-            zeros.append(Zero(value=offset.value, error=offset.error))
-        seen = read[later], logged[later], stds[later]
-        joints.append(joint_rows(seen, zeros, level, "a reference"))
-        joints.append(joint_rows(seen, usual_zeros(estimator, stds), level, "nothing"))
-        cameras += camera_rows(images, level, estimator.run.cameras)
-        flagged[level] = None if reading.distance is None else float((reading.distance > 1).mean())
-    return {"joint_rows": joints, "camera_rows": cameras, "flagged": flagged}
+        with tempfile.TemporaryDirectory() as folder:
+            found = [
+                recorded(Path(folder, str(seed)), estimator, setting, frames, level, seed) for seed in range(RECORDINGS)
+            ]
+            zeros = [zeros_of(one.frames, one.seen) for one in found]
+            compared = [(found[a], zeros[b]) for a, b in permutations(range(RECORDINGS), 2)]
+            steps = step_row([(one, zeros[(k + 1) % RECORDINGS]) for k, one in enumerate(found)])
+            alone = [(one, usual_zeros(estimator, one.seen.stds)) for one in found]
+            joints.append({"level": level, "compared_with": "a reference", **joint_row(compared), **steps})
+            joints.append({"level": level, "compared_with": "nothing", **joint_row(alone)})
+            cameras += [{"level": level, **row} for row in camera_rows(found)]
+            flagged[level] = float(np.mean([one.seen.flagged for one in found]))
+    return {"joint_rows": joints, "camera_rows": cameras, "alarm_rows": alarm_rows(), "flagged": flagged}
 
 
-def written(found: dict[str, Any]) -> str:
+def written(found: Mapping[str, Any]) -> str:
     """The Markdown tables."""
     heads = ["smallest drift found, °", *(f"J{joint[-1]}" for joint in found["joints"]), "false alarms"]
     lines = []
@@ -169,12 +228,27 @@ def written(found: dict[str, Any]) -> str:
         ]
         moves.append([f"{level}: found within {found['after']} frames", *(f"{share:.0%}" for share in shares)])
     said = (
-        f"{found['run']}, {found['setting']}, scene {found['scene']}: {found['draws']} recordings of {found['length']} "
-        f"frames, drawn from {found['frames'] - found['length']} frames of one rendering a level; {found['device']}, "
+        f"{found['run']}, {found['setting']}, scene {found['scene']}: {found['recordings']} recordings of "
+        f"{found['frames']} frames a level, at {RATE:g} frames a second and {SPEED:g} rad/s; {found['device']}, "
         f"{found['seconds']} s."
     )
     of_moves = table(["camera moved by, pixels", *(f"{each:g}" for each in pixels)], moves)
-    return f"{table(heads, lines)}\n{of_moves}\n{said}\n"
+    return f"{table(heads, lines)}\n{of_moves}\n{alarm_table(found['alarm_rows'])}\n{said}\n"
+
+
+def alarm_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The Markdown table of `alarm_rows`."""
+    heads = [
+        f"simulated errors, {JOINTS} joints, {LENGTH} frames: correlation",
+        *(f"{r['correlation']:g}" for r in rows),
+    ]
+    return table(
+        heads,
+        [
+            [words, *(f"{row[key]:.0%}" for row in rows)]
+            for words, key in (("false alarms", "false_alarms"), ("joints with too few frames", "too_few_frames"))
+        ],
+    )
 
 
 def main() -> None:
@@ -184,14 +258,14 @@ def main() -> None:
     parser.add_argument("--setting", default="panda-2c-independent")
     parser.add_argument("--scene", default="panda-gym")
     parser.add_argument("--frames", type=int, default=500)
-    parser.add_argument("--page", action="store_true", help="also write the table of docs/drift.md")
+    parser.add_argument("--page", action="store_true", help="also write the tables of docs/drift.md")
     arguments, began = parser.parse_args(), time.monotonic()
     estimator = Estimator.load(find_run(arguments.run))
     setting = replace(setting_named(arguments.setting), scene=arguments.scene)
     rows = measured(estimator, setting, arguments.frames)
     of = {"run": Path(arguments.run).name, "setting": arguments.setting, "scene": arguments.scene}
     command = f"python -m benchmarks.drift {arguments.run} --setting {arguments.setting} --scene {arguments.scene}"
-    sizes = {"frames": arguments.frames, "length": LENGTH, "draws": DRAWS, "after": AFTER, "share_found": FOUND}
+    sizes = {"frames": arguments.frames, "recordings": RECORDINGS, "after": AFTER, "share_found": FOUND}
     of |= {"joints": estimator.run.joints, "command": f"{command} --frames {arguments.frames}", **sizes}
     found = {**described(began), **of, **rows}
     keep(found, written(found), arguments.out, PAGE if arguments.page else None)

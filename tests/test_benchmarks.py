@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks import descendants, figures, layers, rendering
+from benchmarks import descendants, drift, figures, layers, rendering
 from benchmarks import jitter as jitter_benchmark
 from ropes.common.files import read_json
 from ropes.errors import UserError
@@ -184,3 +184,14 @@ def test_every_metric_of_disentanglement_is_timed(tmp_path: Path) -> None:
     assert min(each) > 0
     assert found["all_six_s"] == pytest.approx(sum(each), rel=1e-2)
     assert found["target_s"] == 60
+
+
+def test_an_arm_travels_between_poses_at_a_given_speed() -> None:
+    goals = np.random.default_rng(0).uniform(-1.5, 1.5, (40, 3))
+    angles = drift.trajectory(goals, 300)
+    steps = np.abs(np.diff(angles, axis=0)).max(1)
+    assert angles.shape == (300, 3)
+    assert steps.max() <= drift.SPEED / drift.RATE + 1e-9
+    assert np.median(steps) > 0.5 * drift.SPEED / drift.RATE
+    with pytest.raises(ValueError, match="goals are too few"):
+        drift.trajectory(goals[:3], 300)

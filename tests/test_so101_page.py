@@ -15,10 +15,13 @@ from ropes.data.recorder.record import RecordOptions
 from ropes.data.recorder.registry import kind_named
 from ropes.data.validate import validate
 from ropes.inference.calibration import read_calibration
+from ropes.inference.live import session
+from ropes.inference.live.session import WatchOptions
 from ropes.methods.run import Run
 from ropes.simulation.availability import locate
 from ropes.simulation.so101 import GRIPPER, OPENING, RANGES
 from ropes.simulation.urdf import read_urdf
+from tests.command_line import Stub
 from tests.data.recordings.conftest import FIXTURES
 from tests.data.recordings.so101_files import of_policies, so101
 
@@ -101,7 +104,7 @@ def test_the_words_for_the_real_arm_are_options_of_the_command(
 ) -> None:
     passed: list[RecordOptions] = []
     monkeypatch.setattr(recorder, "record_data", lambda options, out: passed.append(options))
-    [words] = re.findall(r"`(--robot lerobot [^`]*)`", PAGE)
+    [words] = re.findall(r"`(--robot lerobot\s[^`]*)`", PAGE)
     record = next(line for line in commands() if line.startswith("ropes record") and "--plan" not in line)
     assert cli.main([*shlex.split(record.replace("--robot simulated", words))[1:], "--yes"]) == 0
     [options] = passed
@@ -109,6 +112,18 @@ def test_the_words_for_the_real_arm_are_options_of_the_command(
     assert options.cameras == {"front": "0", "side": "2"}
     assert options.model.joints == JOINTS
     assert options.robot_options == {"type": "so101_follower", "port": "/dev/ttyACM0", "id": "mine"}
+
+
+def test_the_words_for_live_cameras_are_options_of_the_command(tmp_path: Path, stub: Stub) -> None:
+    calls = stub("ropes.models.registry.find_run", result=tmp_path)
+    [words] = re.findall(r"`(ropes\s+watch [^`]*front=[^`]*)`", PAGE)
+    with pytest.MonkeyPatch.context() as patch:
+        passed: list[WatchOptions] = []
+        patch.setattr(session, "watch", lambda run, options: passed.append(options))
+        assert cli.main(shlex.split(words)[1:]) == 0
+    assert calls
+    assert passed[0].cameras == ("front=0", "side=2")
+    assert passed[0].urdf is not None
 
 
 @pytest.mark.slow

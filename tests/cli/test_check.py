@@ -11,6 +11,7 @@ from ropes.cli import entry as cli
 from ropes.evaluation.drift import Check
 from tests import tiny
 from tests.command_line import Stub, refusal
+from tests.estimators import run_of
 from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, write_recording
 
 
@@ -24,6 +25,7 @@ def test_exit_codes_and_files(tmp_path: Path, stub: Stub, capsys: pytest.Capture
     assert cli.main(["check", "R", "--recording", "D"]) == 0
     assert "No joint drifted." in capsys.readouterr().out
 
+    run_of().write(Path("R"))
     drifted, out = answer(tmp_path / "drifted", np.radians(5)), tmp_path / "out"
     stub("ropes.evaluation.drift.check.check", result=drifted)
     assert cli.main(["check", "R", "--recording", "D", "--json", "--out", str(out)]) == 1
@@ -37,14 +39,28 @@ def test_exit_codes_and_files(tmp_path: Path, stub: Stub, capsys: pytest.Capture
 
 def test_options_reach_the_check(tmp_path: Path, stub: Stub) -> None:
     calls = stub("ropes.evaluation.drift.check.check", result=answer(tmp_path / "fine", 0.0))
-    words = "--reference B --state degrees --frames 50 --crop left=0,0,8,8 --rotate 90 --offset 0.5 --joint-columns a b"
+    words = "--reference B --state percent --lerobot-calibration C --frames 50 --crop left=0,0,8,8 --rotate 90"
+    words += " --offset 0.5 --joint-columns a b"
     assert cli.main(["check", "R", "--recording", "D", *words.split()]) == 0
     ((run, recording), given) = calls[0]
     assert (run, recording, given["reference"]) == (Path("R"), Path("D"), Path("B"))
-    assert (given["state"], given["frames"]) == ("degrees", 50)
+    assert (given["state"], given["frames"]) == ("percent", 50)
     options = given["options"]
     assert (options.crop, options.rotate) == ({"left": (0, 0, 8, 8)}, {None: 90})
     assert (options.streams.offset, options.streams.joint_columns) == (0.5, ("a", "b"))
+    assert options.streams.calibration == Path("C")
+
+
+def test_a_wrong_arm_or_camera_is_refused_before_the_check(
+    tmp_path: Path, stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_of().write(Path("R"))
+    calls = stub("ropes.evaluation.drift.check.check", result=None)
+    for words in ("--urdf arm.urdf", "--camera-file cameras.json"):
+        said = refusal(capsys, "check", "R", "--recording", "D", "--out", str(tmp_path / "out"), *words.split())
+        assert words.split()[1] in said
+    assert calls == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
@@ -56,9 +72,13 @@ def test_a_run_is_checked_from_end_to_end(
     assert refused.startswith(f"{own_run} is not calibrated, and a check needs radians: run ropes calibrate")
     assert not (tmp_path / "out").exists()
     ropes.calibrate(own_run, data=tiny_data, samples=20)
-    code = cli.main(["check", str(own_run), "--recording", str(tiny_data), "--frames", "60", "--json"])
-    *_, whole = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (code, whole["frames"]) == (int(whole["drifted"]), 60)
+    words = ["check", str(own_run), "--recording", str(tiny_data), "--reference", str(tiny_data), "--frames", "60"]
+    assert cli.main([*words, "--json"]) == 0
+    *joints, _, _, whole = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [line["joint"] for line in joints] == list(tiny.JOINTS)
+    assert not any(line["drifted"] for line in joints)
+    assert (whole["drifted"], whole["frames"]) == (False, 60)
+    assert whole["joints_compared_with"] == whole["cameras_compared_with"] == tiny_data.name
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The page and the table of a check: drawn blobs, five degrees on one joint since the middle, a camera that moved."""
 
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,13 @@ import pytest
 from rich.console import Console
 
 import ropes
+from ropes.common import files
+from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation.drift import Check
 from ropes.report.drift import findings, page, print_check
-from ropes.report.worst_frames import worst_frames
+from ropes.report.worst_frames import arm_to_draw, worst_frames
+from tests.estimators import run_of
 from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, seen, write_recording
 
 
@@ -45,7 +50,8 @@ def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
 
 
 def test_the_page_is_self_contained_and_has_a_plot_for_each_joint(found: Check) -> None:
-    worst, drawn = worst_frames(found)
+    overlay, drawn = arm_to_draw(found.frames.run)
+    worst = worst_frames(found, overlay)
     text = page(found, worst, drawn)
     assert "<h1>Something drifted</h1>" in text
     assert not re.search(r'(src|href)="(?!data:|#)', text)
@@ -54,7 +60,10 @@ def test_the_page_is_self_contained_and_has_a_plot_for_each_joint(found: Check) 
     assert ">elbow<" in text
     assert ">camera left<" in text
     assert text.count("<figcaption>At ") == len(worst) == 4
-    assert "The arm is not drawn, because its URDF is unknown" in text
+    assert drawn == (
+        "The arm is not drawn: poses need the arm, and no robot is known for setting 'tiny': give its --urdf FILE."
+    )
+    assert "The arm is not drawn: poses need the arm" in text
     assert [len(views) for _, views in worst] == [2] * 4
     assert all(view.shape[2] == 3 and max(view.shape) >= 384 for _, views in worst for view in views)
 
@@ -67,9 +76,42 @@ def test_worst_frames_are_of_the_joint_that_drifted(found: Check) -> None:
     assert size[rows].min() > np.median(size)
 
 
-def test_a_wrong_urdf_is_refused(found: Check, tmp_path: Path) -> None:
+def test_worst_frames_are_tested_ones_beyond_the_usual_difference(found: Check) -> None:
+    far = np.zeros(found.read.shape)
+    far[[3, 50, 80, 110], 1] = -4.0
+    far[20] = -9.0
+    without = replace(found, read=found.logged + far + [0.0, 5.0], zeros=np.array([0.0, 5.0]))
+    inside = np.arange(FRAMES) != 20
+    assert list(replace(without, flagged=~inside, tested=inside).worst()) == [3, 50, 80, 110]
+    assert 20 in without.worst()
+
+
+def test_a_wrong_file_is_refused_before_the_check(found: Check, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"arm\.urdf"):
-        worst_frames(found, urdf=tmp_path / "arm.urdf")
+        arm_to_draw(found.frames.run, urdf=tmp_path / "arm.urdf")
+    with pytest.raises(UserError, match=r"cameras\.json"):
+        arm_to_draw(found.frames.run, camera_file=tmp_path / "cameras.json")
+
+
+def test_the_arm_is_that_of_the_reference(tiny_data: Path, tmp_path: Path) -> None:
+    data, joints = tmp_path / "data", ("elbow_flex", "wrist_roll")
+    shutil.copytree(tiny_data, data)
+    content = files.read_json(data / schema.PROVENANCE)
+    setting = content.get("setting", {}) | {"robot": {"urdf": "so101", "joints": joints}}
+    files.write_json(data / schema.PROVENANCE, content | {"setting": setting})
+    run = run_of(joints=joints)
+    overlay, words = arm_to_draw(run, reference=data)
+    assert overlay is not None
+    assert words.startswith("Orange: the arm at the angles read from the image.")
+    assert arm_to_draw(run)[0] is None
+
+
+def test_too_few_frames_are_in_the_table_the_notes_and_the_lines(found: Check) -> None:
+    elbow, wrist = found.drifts
+    few = replace(found, drifts=(elbow, replace(wrist, few=True)))
+    assert [line["too_few_frames"] for line in few.lines()[:2]] == [elbow.few, True]
+    assert any(note.startswith("Too few independent frames of ") and "wrist" in note for note in few.notes)
+    assert f"{wrist.effective:.0f}, too few" in page(few, [], "")
 
 
 def test_nothing_drifted_is_said_so(tmp_path: Path) -> None:

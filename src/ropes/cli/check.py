@@ -34,15 +34,19 @@ class Check:
     """Recording with logged joint angles: anything that ropes import reads, or a data set."""
     reference: Path | None = None
     """Recording or data set from the time when all was well, for example that of the fit. Joints and cameras are
-    compared with it; the crops of its import apply."""
+    compared with it; the crops of its import apply. A data set of ropes is read as it is, a recording with the options
+    below, but with the log beside it."""
     out: Path | None = None
     """Folder for check.html, a page with a plot for each joint and the worst frames, and check.jsonl."""
     json: bool = False
     """Print a JSON object for each joint, each camera and the recording, one a line; radians and pixels."""
     frames: int = 1000
     """Largest number of frames, evenly over the recording."""
-    state: Literal["radians", "degrees"] = "radians"
-    """Unit of the logged angles."""
+    state: Literal["radians", "degrees", "percent"] = "radians"
+    """Unit of the logged angles, as in ropes import; percent: -100 to 100 of each joint's range, as LeRobot records
+    without use_degrees."""
+    lerobot_calibration: Path | None = None
+    """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     cameras: tuple[str, ...] = ()
     """NAME=TOPIC for each camera of a bag whose names are not those of the run."""
     joint_topic: str | None = None
@@ -63,9 +67,10 @@ class Check:
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES; that of --reference if omitted."""
     urdf: Path | None = None
-    """URDF file of the arm to draw over the worst frames; that of the run's setting if omitted."""
+    """URDF file of the arm to draw over the worst frames; that of --reference or of the run's setting if omitted."""
     camera_file: Path | None = None
-    """JSON file with the cameras' parameters, to draw the arm; those of the run's setting if omitted."""
+    """JSON file with the cameras' parameters, to draw the arm; those of --reference or of the run's setting if
+    omitted."""
 
     def __post_init__(self) -> None:
         at_least(30, frames=self.frames)
@@ -79,13 +84,17 @@ class Check:
         """Check the recording, print what was found, and write the page."""
         from ropes.common import files
         from ropes.evaluation.drift.check import check
+        from ropes.methods.run import Run
         from ropes.models.registry import find_run
         from ropes.report.drift import page, print_check
-        from ropes.report.worst_frames import worst_frames
+        from ropes.report.worst_frames import arm_to_draw, worst_frames
 
         run = find_run(self.run)
-        if self.out is not None:
+        if self.out is not None:  # a wrong file is refused before the check, which takes minutes
             files.require_free(self.out, _PAGE)
+            overlay, drawn = arm_to_draw(
+                Run.read(run), urdf=self.urdf, camera_file=self.camera_file, reference=self.reference
+            )
         found = check(
             run,
             self.recording,
@@ -100,9 +109,8 @@ class Check:
         else:
             print_check(found)
         if self.out is not None:
-            worst, drawn = worst_frames(found, urdf=self.urdf, camera_file=self.camera_file)
             files.ensure_output_folder(self.out, _PAGE)
-            files.write_text(self.out / _PAGE, page(found, worst, drawn))
+            files.write_text(self.out / _PAGE, page(found, worst_frames(found, overlay), drawn))
             files.write_text(self.out / _LINES, lines)
             if not self.json:
                 print(f"wrote {self.out / _PAGE}")
@@ -115,7 +123,8 @@ class Check:
         from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation
 
         return ImportOptions(
-            streams=Options(**shared_options(self, Options)),
+            streams=Options(**shared_options(self, Options), calibration=self.lerobot_calibration),
+            state=self.state,
             tolerance=self.tolerance,
             different_rates=self.different_rates,
             rotate=by_camera("--rotate", self.rotate, parse_rotation),

@@ -53,6 +53,27 @@ def robust_fit(
     return fitted
 
 
+def other_place(frames: Tensor, background: Tensor, near: int, better: float) -> tuple[Tensor, Tensor]:
+    """Whether frames match a background best at another place, by phase correlation, and at which place.
+
+    Args:
+        frames: (n, ..., H, W).
+        background: (..., H, W).
+        near: shifts of at most so many pixels are the same place.
+        better: how many times better another place must match.
+
+    Returns:
+        bool (n, ...), and the best shift, down and right in whole pixels, (n, ..., 2).
+    """
+    cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
+    match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
+    around = match.roll((near, near), dims=(-2, -1))[..., : 2 * near + 1, : 2 * near + 1].amax((-2, -1))
+    peak, index = match.flatten(-2).max(-1)
+    height, width = frames.shape[-2:]
+    place, size = torch.stack([index // width, index % width], dim=-1), index.new_tensor([height, width])
+    return peak > better * around, torch.where(place > size // 2, place - size, place)
+
+
 def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:
     """Rows (P, H) and columns (P, W) of the nearest pixels inside the bars.
 

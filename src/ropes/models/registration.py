@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ropes.models.alignment import SCALES, WIDE_SCALES, nearest_inside, robust_fit, robust_weight
+from ropes.models.alignment import SCALES, WIDE_SCALES, nearest_inside, other_place, robust_fit, robust_weight
 from ropes.models.cleaner import Cleaner
 
 #: Version of the registration: images registered by another one are registered again.
@@ -218,10 +218,7 @@ class Registration(nn.Module):
 
         The linear fit finds shifts of a few pixels only.
         """
-        cross = torch.fft.rfft2(levels) * torch.fft.rfft2(self.background).conj()
-        match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=levels.shape[-2:])
-        near = match.roll((_NEAR, _NEAR), dims=(-2, -1))[..., : 2 * _NEAR + 1, : 2 * _NEAR + 1]
-        return match.amax((-2, -1)) > _BETTER * near.amax((-2, -1))
+        return other_place(levels, self.background, _NEAR, _BETTER)[0]
 
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, H, W) in units of white: a and b of each channel, then dy, dx, θ in pixels.

@@ -82,7 +82,7 @@ def camera_sentence(found: Check, camera: CameraDrift) -> str:
     """One camera in a sentence."""
     if not camera.known:
         return f"Camera {camera.camera}: not known."
-    light = f"light {_signed(camera.light_change, 2)} stops at most"
+    light = f"light {_signed(camera.light_change, 2)} stops"
     if camera.moved:
         return f"Camera {camera.camera}: moved by {_moves(found, camera)}, against {found.compared}; {light}."
     largest = fixed(float(np.max(camera.shift)), 1)
@@ -117,7 +117,7 @@ def joint_table(found: Check) -> Table:
                 ("±", _half(each.offset)),
                 ("trend, °", _signed(np.degrees(each.trend.value))),
                 ("±", _half(each.trend)),
-                ("frames", f"{each.effective:.0f}"),
+                ("frames", f"{each.effective:.0f}{', too few' if each.few else ''}"),
                 ("since, s", "" if since is None else f"{since:.1f}"),
             ]
         )
@@ -212,6 +212,7 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
         ("recording", found.recording),
         ("run", found.run),
         ("frames", f"{len(found.times):,} of {found.frames.total:,}, {found.times[-1]:,.1f} s"),
+        ("joints compared with", found.joints_compared),
         ("cameras compared with", found.compared),
         ("out of distribution", f"{found.flagged.mean():.1%} of the frames"),
         ("version", __version__),

@@ -146,7 +146,8 @@ def _leader(path: Path, joint: Joint, moving: Mapping[str, Joint]) -> Mimic | No
     while joint.moves and joint.mimic is not None:
         name = joint.mimic.joint
         if name in seen:
-            raise UserError(f"{path}: joint {seen[0]} mimics itself, by way of {' and '.join(seen[1:] or seen)}")
+            between = " and ".join(seen[seen.index(name) + 1 :])
+            raise UserError(f"{path}: joint {name} mimics itself{between and f', by way of {between}'}")
         if name not in moving:
             hint = suggestion(name, moving, f"its movable joints are {', '.join(moving)}")
             raise UserError(

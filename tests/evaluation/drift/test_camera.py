@@ -45,7 +45,14 @@ def test_a_change_of_light_is_no_move() -> None:
     found = camera_drift("left", darker, own_registration(still))
     assert not found.moved
     assert abs(np.median(found.light[MOVED:]) - 2.2 * np.log2(0.8)) < 0.2
-    assert found.light_change < -0.5
+
+
+def test_the_light_is_that_of_the_median_frame() -> None:
+    still = shaken()
+    darker = (0.8 * still.float()).round().to(torch.uint8)
+    darker[10:16] = (1.1 * still[10:16].float()).clip(0, 255).round().to(torch.uint8)  # not of the whole recording
+    found = camera_drift("left", darker, own_registration(still))
+    assert abs(found.light_change - 2.2 * np.log2(0.8)) < 0.2
 
 
 def test_nobody_can_tell_before_a_plain_wall() -> None:
@@ -53,6 +60,7 @@ def test_nobody_can_tell_before_a_plain_wall() -> None:
     found = camera_drift("left", plain, own_registration(plain))
     assert not found.known
     assert not found.moved
+    assert np.isnan(found.light_change)
 
 
 def test_a_knock_that_goes_back_is_one_stretch() -> None:

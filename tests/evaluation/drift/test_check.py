@@ -5,16 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 import ropes
+from ropes.data import schema
+from ropes.data.layout import copy_without_labels
+from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
-from ropes.data.recordings.source import Options
+from ropes.data.recordings.source import Options, StateUnit
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from tests import tiny
 from tests.estimators import estimator_of, places
-from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, seen, write_recording
+from tests.evaluation.drift.recorded import FRAMES, NOISE, Angles, calibrated, poses, seen, write_recording
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +107,11 @@ def test_another_arm_is_told_by_its_joints_or_by_its_motion(estimator: Estimator
 
 def test_lerobot_names_of_joints_are_understood(estimator: Estimator, tmp_path: Path) -> None:
     names = tuple(f"{joint}.pos" for joint in tiny.JOINTS)
-    assert not ropes.check(estimator, write_recording(tmp_path / "pos", names=names)).drifted
+    named = write_recording(tmp_path / "pos", names=names)
+    assert not ropes.check(estimator, named).drifted
+    of_lerobot = calibrated(joints=names)
+    assert not ropes.check(of_lerobot, named).drifted
+    assert not ropes.check(of_lerobot, write_recording(tmp_path / "bare")).drifted
 
 
 def test_a_recording_without_angles_is_refused(estimator: Estimator, tmp_path: Path) -> None:
@@ -135,11 +145,115 @@ def test_other_cameras_sizes_and_too_few_frames_are_refused(estimator: Estimator
         ropes.check(estimator, recording, state="none")
 
 
-def test_a_data_set_is_a_recording_too(tiny_data: Path) -> None:
-    blobs = calibrated()
-    found = ropes.check(blobs, tiny_data, reference=tiny_data, frames=150)
-    assert len(found.times) == 150
-    assert not any(each.offset.significant for each in found.drifts)
+def upside_down(angles: Angles) -> NDArray[np.uint8]:
+    """Images of a camera that hangs upside down and sees more than the arm, (n, 2, h, w)."""
+    return np.rot90(np.pad(seen(angles), ((0, 0), (0, 0), (2, 4), (3, 5))), 2, axes=(2, 3))
+
+
+def imported(
+    folder: Path, angles: Angles, change: float = 0.0, joints: tuple[str, ...] = tiny.JOINTS
+) -> tuple[Path, Path]:
+    """A recording of such cameras, and its import, turned and cropped."""
+    raw = write_recording(folder / "raw", angles=angles, images=upside_down(angles), change=change, names=joints)
+    policies = folder / "policies.csv"
+    regimes = ["observational", *(f"{joint}/{policy}" for joint in joints for policy in (1, 2))]
+    rows = [f"{k},{regimes[k % len(regimes)]}" for k in range(len(angles))]
+    policies.write_text("\n".join(["frame,policy", *rows]))
+    crop = (3, 2, tiny.SIDE, tiny.SIDE)
+    options = ImportOptions(policies=policies, frames="every", rotate={None: 180}, crop={None: crop})
+    import_recording(raw, out=folder / "data", options=options)
+    return raw, folder / "data"
+
+
+def test_a_turned_and_cropped_import_is_a_recording_and_a_reference(estimator: Estimator, tmp_path: Path) -> None:
+    raw, data = imported(tmp_path, poses(), change=0.2)
+    own = ropes.check(estimator, data, reference=data)
+    assert not own.drifted
+    assert own.joints_compared == own.compared == "data"
+    assert abs(own.drifts[0].offset.value) < 0.01
+    same = ropes.check(estimator, raw, reference=data)  # turned and cropped as in the import
+    assert not same.drifted
+    np.testing.assert_allclose(same.read, own.read, atol=0.02)
+    assert all(each.drifted for each in ropes.check(estimator, data).drifts)
+    with pytest.raises(UserError, match="images of camera right have 16x15 grey pixels"):
+        ropes.check(estimator, raw)
+
+
+def test_the_log_of_a_recording_is_not_that_of_its_reference(estimator: Estimator, tmp_path: Path) -> None:
+    _, data = imported(tmp_path, poses(seed=4))
+    today = write_recording(tmp_path / "today", images=upside_down(poses()), change=0.3)
+    log = (today / "log.csv").rename(tmp_path / "elsewhere.csv")
+    streams = Options(log=log, joint_columns=tiny.JOINTS)
+    found = ropes.check(estimator, today, reference=data, options=ImportOptions(streams=streams))
+    assert all(each.drifted for each in found.drifts)
+    assert found.drifts[0].offset.value == pytest.approx(-0.3, abs=0.02)
+    before = tmp_path / "raw"  # with a log of its own
+    turned = ImportOptions(streams=streams, rotate={None: 180}, crop={None: (3, 2, tiny.SIDE, tiny.SIDE)})
+    again = ropes.check(estimator, today, reference=before, options=turned)
+    np.testing.assert_allclose(again.zeros, found.zeros, atol=0.01)
+
+
+def test_a_reference_without_angles_has_cameras_alone(estimator: Estimator, tmp_path: Path) -> None:
+    _, data = imported(tmp_path, poses(seed=4))
+    copy_without_labels(data, tmp_path / "blind")
+    today = write_recording(tmp_path / "today", images=upside_down(poses()))
+    found = ropes.check(estimator, today, reference=tmp_path / "blind")
+    assert (found.compared, found.joints_compared) == ("blind", "the calibration")
+    assert "blind has no logged angles; joints are compared with the calibration." in found.notes
+    assert found.lines()[-1]["joints_compared_with"] == "the calibration"
+
+
+def as_lerobot(data: Path, unit: StateUnit) -> Path:
+    """A data set of ropes turned into a recording by LeRobot, ten frames a second, of an arm with a gripper."""
+    (data / schema.PROVENANCE).unlink()
+    info = json.loads((data / schema.INFO).read_text())
+    (data / schema.INFO).write_text(json.dumps(info | {"robot_type": "so101_follower", "fps": 10}))
+    for path in data.glob("data/**/*.parquet"):
+        table = pq.read_table(path)
+        degrees = np.degrees(np.stack(table[schema.STATE].to_numpy()))
+        joint = degrees[:, 0] / (0.9 if unit == "percent" else 1.0)
+        states = np.stack([joint, (degrees[:, 1] + 10) / 1.1], axis=1).astype(np.float32)
+        columns = {
+            schema.STATE: pa.array(states.tolist(), pa.list_(pa.float32(), 2)),
+            "timestamp": pa.array(table["frame_index"].to_numpy() / 10, pa.float32()),
+        }
+        for name, column in columns.items():
+            table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, path)
+    return data
+
+
+@pytest.mark.parametrize("unit", ["degrees", "percent"])
+def test_units_of_lerobot_are_those_of_the_import(unit: StateUnit, tmp_path: Path) -> None:
+    joints = ("elbow", "gripper")
+    angles = poses() * [1, 0.5] + [0, 0.5]
+    _, data = imported(tmp_path, angles, joints=joints)
+    recording, calibration = as_lerobot(data, unit), None
+    if unit == "percent":
+        calibration = tmp_path / "mine.json"
+        motor = {"drive_mode": 0, "range_min": 1000, "range_max": 1000 + 2047.5}  # a half turn: 90° are 100 percent
+        calibration.write_text(json.dumps(dict.fromkeys(joints, motor)))
+    options = ImportOptions(streams=Options(calibration=calibration), state=unit)
+    found = ropes.check(calibrated(joints=joints), recording, state=unit, options=options)
+    assert not found.drifted
+    assert np.abs(found.logged - angles).max() < 5 * NOISE
+    assert found.frames.shifted is not None
+    np.testing.assert_allclose(found.frames.shifted(0.0), found.logged, atol=1e-6)
+    np.testing.assert_allclose(found.frames.shifted(0.1)[0], found.logged[1], atol=1e-6)
+
+
+def test_cameras_that_stopped_are_said(estimator: Estimator, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    stopped = np.repeat(seen(poses())[:1], FRAMES, axis=0)
+    for rate in (1.0, 10.0):
+        with pytest.raises(UserError, match="angles change and those read from images do not: the cameras stopped"):
+            ropes.check(estimator, write_recording(tmp_path / f"{rate:g}", images=stopped, rate=rate))
+    assert not [each for each in recwarn if "constant" in str(each.message).lower()]
+
+
+def test_images_of_other_poses_are_no_other_clock(estimator: Estimator, tmp_path: Path) -> None:
+    nearly = poses() * [0.0, 0.02]  # they vary less than a log between two samples does
+    with pytest.raises(UserError, match="follow no logged joint"):
+        ropes.check(estimator, write_recording(tmp_path / "still", images=seen(nearly[::-1])))
 
 
 def test_frames_are_chosen_evenly(estimator: Estimator, tmp_path: Path) -> None:

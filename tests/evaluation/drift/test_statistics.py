@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropes.evaluation.drift.check import joint_drifts
+from ropes.evaluation.drift.slow_errors import Array, long_run_variance, slow_factors
 from ropes.evaluation.drift.statistics import (
-    Array,
     Drift,
     Zero,
     change_point,
     drift,
-    long_run_variance,
     median_influence,
     shared_variance,
     similar_errors,
@@ -38,12 +37,26 @@ def drift_of(differences: Array, *, std: float = 1e-6, tests: int = 1, angles: A
     return drift(differences, np.full(n, std), poses, np.arange(n) / 30, tests=tests)
 
 
-@pytest.mark.parametrize(("rho", "most"), [(0.0, 0.09), (0.5, 0.09), (0.8, 0.12)])
-def test_false_alarms_are_about_five_percent(rho: float, most: float) -> None:
+@pytest.mark.parametrize(("rho", "most", "few"), [(0.0, 0.09, 0), (0.5, 0.09, 0), (0.8, 0.12, 0.4), (0.95, 0.09, 1)])
+def test_false_alarms_are_about_five_percent(rho: float, most: float, few: float) -> None:
     rng, draws = np.random.default_rng(0), 250
     found = [drift_of(errors(rng, rho)[:, 0]) for _ in range(draws)]
     assert np.mean([each.offset.significant for each in found]) < most
     assert np.mean([each.trend.significant for each in found]) < most
+    assert np.mean([each.few for each in found]) <= few
+
+
+def test_too_few_independent_frames_are_said_and_have_wider_intervals() -> None:
+    rng, joints = np.random.default_rng(11), 6
+    alarms = few = 0.0
+    for _ in range(40):
+        found = [drift_of(each, tests=2 * joints) for each in errors(rng, 0.95, joints).T]
+        alarms += any(each.drifted for each in found) / 40
+        few += float(np.mean([each.few for each in found])) / 40
+    assert alarms <= 0.15  # about 0.45 without wider intervals
+    assert few > 0.8
+    assert slow_factors(FRAMES, 0.05 / 12, False) == (1, 1)
+    assert min(slow_factors(FRAMES, 0.05 / 12, True)) > 1.5
 
 
 def test_all_joints_together_share_the_level() -> None:

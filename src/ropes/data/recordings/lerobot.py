@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from ropes.common.arrays import Images
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
-from ropes.data.recordings.lerobot_units import scales_of
+from ropes.data.recordings.lerobot_units import POSITION, scales_of
 from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, Scale, digest, read_picture
 from ropes.data.recordings.videos import Video, versions
 from ropes.data.stats import vectors
@@ -25,8 +25,6 @@ from ropes.errors import UserError
 _STRETCH = 3
 #: Rows with images that are read at a time.
 _ROWS = 16
-#: End of LeRobot's names of joint positions.
-_POSITION = ".pos"
 
 
 class LeRobot:
@@ -201,7 +199,7 @@ class LeRobotRecording:
         joints = None
         if "state" in content:
             names = self.layout.state_names(content["state"].shape[1])
-            names = tuple(name.removesuffix(_POSITION) for name in names)
+            names = tuple(name.removesuffix(POSITION) for name in names)
             joints = Joints(names=names, times=times, positions=content["state"], scales=self._scales)
         begins = [k for k, name in enumerate(policies) if k == 0 or name != policies[k - 1]]
         return Episode(

@@ -16,6 +16,8 @@ from ropes.errors import UserError
 
 #: What LeRobot calls these arms in `meta/info.json`.
 SO_ARMS = ("so100", "so101", "so100_follower", "so101_follower", "so_follower")
+#: End of LeRobot's names of joint positions.
+POSITION = ".pos"
 _GRIPPER = "gripper"
 #: Steps of a whole turn of the motors (STS3215), as LeRobot counts them.
 _STEPS = 4095

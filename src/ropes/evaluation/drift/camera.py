@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from ropes.evaluation.drift.statistics import Array
+from ropes.evaluation.drift.slow_errors import Array
+from ropes.models.alignment import other_place
 from ropes.models.registration import Registration
 
 #: A camera moved where the running median of this many frames is off by so many pixels of the images that networks see,
@@ -53,7 +54,7 @@ class CameraDrift:
             background has too few edges to tell.
         stretches: frames in which the camera stood elsewhere, in order.
         tolerated: distance that counts as the same place, pixels.
-        light: running median of the change of light, stops, (n,).
+        light: change of the light in each frame, stops, (n,); NaN where the background has too few edges to tell.
     """
 
     camera: str
@@ -74,13 +75,20 @@ class CameraDrift:
 
     @property
     def light_change(self) -> float:
-        """Change of light with the largest magnitude, stops."""
-        return float(self.light[np.abs(self.light).argmax()])
+        """Median change of the light over the frames, stops; NaN where the background has too few edges to tell."""
+        return float(np.median(self.light))
 
 
 @torch.no_grad()
 def own_registration(frames: Tensor) -> Registration:
-    """The registration of one camera from frames in which it stands still, uint8 (n, C, s, s)."""
+    """The registration of one camera from frames in which it stands still.
+
+    Args:
+        frames: uint8 (n, C, s, s).
+
+    Returns:
+        Fitted on the frames; shifts and rotations in their pixels.
+    """
     registration = Registration(1, (frames.shape[2], frames.shape[3]), frames.shape[1], accurate=True).to(frames.device)
     registration.adapt(frames)
     return registration
@@ -102,6 +110,9 @@ def camera_drift(
         registration: fitted on frames of the usual place and light.
         view: index of the camera among those of the registration.
         scale: pixels of the camera's images in one of the frames.
+
+    Returns:
+        Distances in pixels of the camera's images, light in stops; of all frames.
     """
     channels = registration.channels
     planes = slice(view * channels, (view + 1) * channels)
@@ -110,7 +121,8 @@ def camera_drift(
     for start in range(0, len(frames), _CHUNK):
         levels = frames[start : start + _CHUNK].float().div_(255)
         found.append(registration.estimate(levels)[:, view])
-        elsewhere, place = _other_place(levels[:, planes].mean(1), background.mean(0))
+        grey = levels[:, planes].mean(1)
+        elsewhere, place = other_place(grey - grey.mean((1, 2), keepdim=True), background.mean(0), _NEAR, _BETTER)
         far.append(elsewhere)
         places.append(place)
     parameters = torch.cat(found).double().cpu().numpy()
@@ -123,7 +135,7 @@ def camera_drift(
     light = _light(parameters, usual, background, channels)
     shift, stretches, tolerated = moved_stretches(moves, TOLERATED * max(1.0, scale * frames.shape[-1] / _SIDE))
     if not _textured(background):
-        shift, stretches = np.full(len(frames), np.nan), ()
+        shift, stretches, light = np.full(len(frames), np.nan), (), np.full(len(frames), np.nan)
     return CameraDrift(camera=camera, shift=shift, stretches=stretches, tolerated=tolerated, light=light)
 
 
@@ -153,23 +165,6 @@ def moved_stretches(moves: Array, tolerated: float) -> tuple[Array, tuple[Stretc
     return distance, tuple(stretches), bound
 
 
-def _other_place(levels: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether frames (n, s, s) match the background (s, s) best at another place, by phase correlation; and the place.
-
-    Returns:
-        bool (n,), and the shift (n, 2) down and right in pixels.
-    """
-    cross = torch.fft.rfft2(levels - levels.mean((1, 2), keepdim=True)) * torch.fft.rfft2(background).conj()
-    match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=levels.shape[-2:])
-    near = match.roll((_NEAR, _NEAR), dims=(-2, -1))[..., : 2 * _NEAR + 1, : 2 * _NEAR + 1].amax((-2, -1))
-    peak, index = match.flatten(1).max(1)
-    height, width = levels.shape[-2:]
-    place = torch.stack([index // width, index % width], dim=1)
-    size = torch.tensor([height, width], device=levels.device)
-    place = torch.where(place > size // 2, place - size, place)
-    return peak > _BETTER * near, place
-
-
 def _textured(background: Tensor) -> bool:
     """Whether a background (C, s, s), in units of white, has slopes by which a shift can be measured."""
     down, right = np.gradient(255 * background.mean(0).double().cpu().numpy())
@@ -177,12 +172,11 @@ def _textured(background: Tensor) -> bool:
 
 
 def _light(parameters: Array, usual: Array, background: Tensor, channels: int) -> Array:
-    """Running median of the change of light, stops, (n,): of the background's bright pixels."""
+    """Change of the light, stops, (n,): of the background's bright pixels."""
     levels: NDArray[np.float32] = background.mean(0).cpu().numpy()
     level = max(float(np.quantile(levels, 0.75)), 0.05)
 
     def brightness(each: Array) -> Array:
         return np.maximum(each[..., :channels].mean(-1) + each[..., channels : 2 * channels].mean(-1) / level, 1e-3)
 
-    stops = _GAMMA * np.log2(brightness(parameters) / brightness(usual))
-    return np.asarray(ndimage.median_filter(stops, size=_WINDOW, mode="nearest"))
+    return np.asarray(_GAMMA * np.log2(brightness(parameters) / brightness(usual)))

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder, open_dataset
 from ropes.data.recordings.plan import ImportOptions
-from ropes.data.recordings.source import StateUnit
+from ropes.data.recordings.source import Options, StateUnit
 from ropes.errors import UserError
 from ropes.evaluation.drift.camera import CameraDrift, camera_drift, own_registration
-from ropes.evaluation.drift.frames import LoggedFrames, read_frames
+from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes, read_frames
 from ropes.evaluation.drift.plausible import require_plausible
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.seen import Seen, calibration_of, network_planes, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Array, Drift, Zero, drift
+from ropes.evaluation.drift.slow_errors import Array
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Drift, Zero, drift
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
@@ -65,8 +65,10 @@ def check(
         run: a calibrated run: its folder, the name of a packaged estimator, what `ropes.fit` returned, or an estimator.
         recording: anything that `ropes import` reads, with joint angles, or a data set.
         reference: recording or data set from the time when all was well.  Differences of the joints and places of the
-            cameras are compared with it; the crops of its import apply to the recording.
-        state: unit of the logged angles, "radians" or "degrees".
+            cameras are compared with it; the crops of its import apply to the recording.  A data set of ropes is read
+            as it is, and a recording with these options, but with its own log.
+        state: unit of the logged angles, "radians", "degrees" or "percent"; percent needs `options` with the
+            calibration.  Data sets of ropes have radians.
         frames: number of frames at most, evenly over the recording.
         options: further options of reading the recording, see `ropes.data.recordings.plan.ImportOptions`.
 
@@ -79,7 +81,7 @@ def check(
     if frames < FEWEST_FRAMES:
         raise UserError(f"{frames} frames; a check needs at least {FEWEST_FRAMES}")
     if state == "none":
-        raise UserError("a check needs the logged angles; give their unit, radians or degrees")
+        raise UserError("a check needs the logged angles; give their unit: radians, degrees or percent")
     path, given = dataset_folder(recording), replace(options or ImportOptions(), state=state)
     usual = None if reference is None else _reference(estimator, dataset_folder(reference), given)
     found = read_frames(
@@ -96,6 +98,8 @@ def check(
         drifts=drifts,
         cameras=_cameras(estimator, seen.pixels, usual),
         compared=_compared(estimator, usual),
+        joints_compared="the calibration" if usual is None or usual.zeros is None else usual.name,
+        reference=None if usual is None else usual.name,
         level=LEVEL,
         times=found.times,
         read=seen.read,
@@ -111,7 +115,7 @@ def check(
 def joint_drifts(
     read: Array, logged: Array, stds: Array, times: Array, zeros: Sequence[Zero], level: float = LEVEL
 ) -> tuple[Drift, ...]:
-    """`drift` of each joint; all share the level.
+    """Test the differences of each joint for an offset and a trend; all tests share the level.
 
     Args:
         read: angles by the estimator, (n, d), radians.
@@ -120,6 +124,12 @@ def joint_drifts(
         times: (n,), seconds.
         zeros: median difference of each joint where all is well.
         level: probability of a false alarm on any joint.
+
+    Returns:
+        One for each joint, radians.
+
+    Raises:
+        ValueError: see `drift`.
     """
     tests, differences = 2 * len(zeros), read - logged
     return tuple(
@@ -142,9 +152,11 @@ def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> Seen:
 
 
 def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Reference:
-    imported = open_dataset(path) if (path / schema.PROVENANCE).exists() else None
-    if imported is not None:
-        options = replace(options, state="radians", rotate={}, crop={})  # its images are turned and cropped already
+    imported = open_dataset(path) if is_of_ropes(path) else None
+    if imported is None:  # a log and its clock belong to one recording
+        options = replace(options, streams=replace(options.streams, log=None, offset=0.0))
+    else:
+        options = replace(options, state="radians", streams=Options(), rotate={}, crop={})
         if imported.state_names is None:
             rows = imported.frames(next(iter(imported.splits))).index
             rows = rows[np.unique(np.linspace(0, len(rows) - 1, _REFERENCE).round().astype(np.int64))]

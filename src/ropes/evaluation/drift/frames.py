@@ -12,21 +12,19 @@ from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.recordings.lerobot_units import POSITION
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.registry import open_recording
-from ropes.data.recordings.source import Episode, Recording
+from ropes.data.recordings.source import Episode, Joints, Recording
 from ropes.data.recordings.synchronise import farthest, synchronise
+from ropes.data.recordings.units import in_radians, radians_of
 from ropes.data.recordings.views import View
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
-#: No joint of an arm turns by more, radians.
-MOST_RADIANS = 4 * np.pi
 #: Frames that are decoded at a time.
 _CHUNK = 64
-#: What LeRobot adds to the names of joints.
-_SUFFIX = ".pos"
 Ints = NDArray[np.int64]
 
 
@@ -104,25 +102,29 @@ def read_frames(
         path: anything that `ropes import` reads, or a data set.
         frames: number of frames at most.
         options: how to read the recording; images are made grey and averaged to the run's size by themselves.
-        imported: data set whose rotations and crops apply where the options give none.
+        imported: data set whose rotations and crops apply where the options give none.  Images of a data set of ropes
+            are turned and cropped already.
 
     Raises:
         UserError: the recording is damaged, lacks a camera or a joint, has no angles, has clocks that disagree, or has
-            angles that are none in radians.
+            positions that are no angles in the unit of the options.
     """
-    if (path / schema.PROVENANCE).exists():
+    if is_of_ropes(path):
         open_dataset(path)  # which refuses unfinished ones
+        imported = None
     streams = replace(options.streams, needs_policies=False)
     source, recording = open_recording(path, streams)
     if absent := [camera for camera in run.cameras if camera not in recording.cameras]:
         raise UserError(f"{path} has no camera {absent[0]} of the run (it has {', '.join(recording.cameras)})")
     parts, positions = [], []
-    for number, episode in enumerate(recording.episodes):
-        columns = _columns(run, episode, path)
+    for number, recorded in enumerate(recording.episodes):
+        joints = _joints(run, recorded, path)
+        episode = replace(recorded, joints=joints)
         seen = synchronise(episode, run.cameras, options.tolerance, different_rates=options.different_rates)
-        assert seen.positions is not None  # _columns checks it
-        positions.append(seen.positions[:, columns])
-        parts.append((number, episode, columns, seen))
+        seen = in_radians(seen, options.state, joints.scales, f"{path}, {episode.name}", needed=True)
+        assert seen.positions is not None  # of `joints`
+        positions.append(seen.positions)
+        parts.append((number, joints, seen))
     dropped: dict[str, int] = {}
     for *_, seen in parts:
         for reason, count in seen.dropped.items():
@@ -141,30 +143,27 @@ def read_frames(
             times.append(begin + seen.times - seen.times[0])
             begin = float(times[-1][-1]) + step
     rows = np.unique(np.linspace(0, total - 1, min(frames, total)).round().astype(np.int64))
-    unit = np.pi / 180 if options.state == "degrees" else 1.0
-    angles = unit * np.concatenate(positions)
-    _require_angles(run, angles, path, options)
     numbers = np.concatenate([np.full(len(seen.times), number) for number, *_, seen in parts])
     stamps = np.concatenate([seen.times for *_, seen in parts])
 
     def shifted(lag: float) -> Floats:
         moved = np.empty((len(rows), len(run.joints)))
-        for number, part, columns, _ in parts:
-            inside = numbers[rows] == number
-            at = stamps[rows[inside]] + lag
-            assert part.joints is not None
-            for k, column in enumerate(columns):
-                moved[inside, k] = unit * np.interp(at, part.joints.times, part.joints.positions[:, column])
+        for number, joints, _ in parts:
+            inside, known = numbers[rows] == number, np.isfinite(joints.positions).all(axis=1)
+            if not inside.any():
+                continue
+            at, times, logged = stamps[rows[inside]] + lag, joints.times[known], joints.positions[known].T
+            between = np.stack([np.interp(at, times, column) for column in logged], axis=1)
+            moved[inside] = radians_of(between, joints.names, options.state, joints.scales)
         return moved
 
-    sampled = all(part.joints is not None and part.joints.are_samples for _, part, *_ in parts)
     return LoggedFrames(
         source=source,
         times=np.concatenate(times)[rows],
         episode=numbers[rows],
         numbers=np.concatenate([seen.frames for *_, seen in parts])[rows],
-        angles=angles[rows],
-        shifted=shifted if sampled else None,
+        angles=np.concatenate(positions)[rows],
+        shifted=shifted if all(joints.are_samples for _, joints, _ in parts) else None,
         total=total,
         dropped=dropped,
         recording=recording,
@@ -173,39 +172,30 @@ def read_frames(
     )
 
 
-def _columns(run: Run, episode: Episode, path: Path) -> list[int]:
-    """Columns of the run's joints among the logged ones.
+def is_of_ropes(path: Path) -> bool:
+    """Whether a command of ropes wrote the data set in a folder."""
+    return (path / schema.PROVENANCE).exists()
+
+
+def _joints(run: Run, episode: Episode, path: Path) -> Joints:
+    """The log of the run's joints, in their order; names lose LeRobot's end, as data sets of ropes do.
 
     Raises:
         UserError: no joint positions, or a joint is missing.
     """
-    if episode.joints is None:
+    logged = episode.joints
+    if logged is None:
         raise UserError(
             f"{path} has no logged joint angles in {episode.name} ({schema.STATE}, sensor_msgs/JointState, or columns "
             "of the --log)"
         )
-    names = [name.removesuffix(_SUFFIX) for name in episode.joints.names]
-    if absent := [joint for joint in run.joints if joint not in names]:
+    names, wanted = ([name.removesuffix(POSITION) for name in each] for each in (logged.names, run.joints))
+    if absent := [joint for joint in wanted if joint not in names]:
         raise UserError(
             f"{path} has no joint {absent[0]}, which the run estimates (it has {', '.join(names)}): it is of another "
             "arm, or its joints have other names"
         )
-    return [names.index(joint) for joint in run.joints]
-
-
-def _require_angles(run: Run, angles: Floats, path: Path, options: ImportOptions) -> None:
-    """Check that the logged angles are finite, and angles in radians by their range.
-
-    Raises:
-        UserError: they are not.
-    """
-    if not np.isfinite(angles).all():
-        raise UserError(f"{path}: a logged angle is not a finite number; mend the log")
-    largest = np.abs(angles).max(0)
-    if largest.max() > MOST_RADIANS:
-        joint = run.joints[int(largest.argmax())]
-        hint = "give --state degrees" if options.state == "radians" else "it is no angle in degrees either"
-        raise UserError(f"{path}: joint {joint} reaches {largest.max():.1f}, which is no angle in radians; {hint}")
+    return replace(logged, names=tuple(wanted), positions=logged.positions[:, [names.index(each) for each in wanted]])
 
 
 def _views(run: Run, options: ImportOptions, imported: Dataset | None) -> dict[str, View]:

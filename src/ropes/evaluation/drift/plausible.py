@@ -1,13 +1,15 @@
-"""Refuses recordings whose angles cannot be those of the images: other units, clocks that disagree, another arm."""
+"""Refuses recordings whose angles cannot be those of the images: other units, other clocks, another arm, no motion."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import Array
+from ropes.evaluation.drift.slow_errors import Array
 
 #: Joints whose logged angles vary by more than so many standard deviations of the estimator's errors can be compared.
 _VARIED = 2.0
@@ -19,8 +21,8 @@ _OTHER_UNIT = 20.0
 _LAGS, _LEAST_LAG = np.arange(-40, 41) * 0.05, 0.1
 #: Share of the difference that remains where a delay explains it.
 _EXPLAINED = 0.7
-#: Fewest frames by which any of this can be told.
-_FEWEST = 20
+#: Readings that vary by less than this share of the estimator's errors come from images that do not change.
+_FROZEN = 0.01
 
 
 def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path) -> None:
@@ -37,8 +39,6 @@ def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path
     """
     logged, typical = frames.angles, np.median(stds, axis=0)
     moves = _spread(logged) > _VARIED * typical
-    if len(logged) < _FEWEST:
-        return
     turns = _spread(read) > typical
     ratio = np.median(_spread(logged)[turns] / _spread(read)[turns]) if turns.any() else 1.0
     if ratio > _OTHER_UNIT:
@@ -52,37 +52,50 @@ def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path
         )
     if not moves.any():
         return
+    if (np.ptp(read, axis=0) < _FROZEN * typical).all():
+        raise UserError(
+            f"{path}: the logged angles change and those read from images do not: the cameras stopped, or all frames "
+            "show one pose; record again"
+        )
     if frames.shifted is not None:
-        _require_one_clock(frames, read, typical, path)
-    follows = [float(stats.spearmanr(read[:, k], logged[:, k])[0]) for k in np.flatnonzero(moves)]
-    if max(follows) < _FOLLOWS:
+        _require_one_clock(frames.shifted, read, typical, moves, path)
+    if _follows(read[:, moves], logged[:, moves]) < _FOLLOWS:
         raise UserError(
             f"{path}: the angles read from images follow no logged joint: the recording is of another arm, its "
             "cameras are exchanged or show something else, or its joints have other names"
         )
 
 
-def _require_one_clock(frames: LoggedFrames, read: Array, typical: Array, path: Path) -> None:
+def _require_one_clock(
+    shifted: Callable[[float], Array], read: Array, typical: Array, moves: NDArray[np.bool_], path: Path
+) -> None:
     """Check that no delay of the log explains the differences much better than none.
 
     Raises:
-        UserError: one does.
+        UserError: one does, and the readings follow the log at this delay.
     """
-    assert frames.shifted is not None
 
     def misfit(lag: float) -> float:
-        assert frames.shifted is not None
-        differences = read - frames.shifted(lag)
+        differences = read - shifted(lag)
         return float(np.abs((differences - np.median(differences, axis=0)) / typical).mean())
 
     misfits = np.array([misfit(lag) for lag in _LAGS])
     best = float(_LAGS[misfits.argmin()])
-    if abs(best) >= _LEAST_LAG and misfits.min() < _EXPLAINED * misfit(0.0):
+    if abs(best) < _LEAST_LAG or misfits.min() >= _EXPLAINED * misfit(0.0):
+        return
+    # Between poses that jump, an interpolated log varies less and fits better, without any clock that is wrong.
+    if _follows(read[:, moves], shifted(best)[:, moves]) >= _FOLLOWS:
         raise UserError(
             f"{path}: clocks disagree: by the motion that both show, the log is {abs(best):.2f} s "
             f"{'late' if best > 0 else 'early'} against the images; record with one clock, or shift the log of a video "
             f"by --offset {-best:.2f}"
         )
+
+
+def _follows(read: Array, logged: Array) -> float:
+    """Largest rank correlation of read and logged angles, both (n, joints), of any joint; 0 without motion."""
+    changing = (np.ptp(read, axis=0) > 0) & (np.ptp(logged, axis=0) > 0)
+    return max((float(stats.spearmanr(read[:, k], logged[:, k])[0]) for k in np.flatnonzero(changing)), default=0.0)
 
 
 def _spread(angles: Array) -> Array:

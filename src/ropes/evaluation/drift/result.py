@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ropes.evaluation.drift.camera import LIGHT_CHANGED, CameraDrift
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import Array, Drift, Estimate
+from ropes.evaluation.drift.slow_errors import Array
+from ropes.evaluation.drift.statistics import Drift, Estimate
 
 #: Frames that are drawn on a page.
 WORST = 4
@@ -27,6 +28,8 @@ class Check:
         drifts: of each joint.
         cameras: of each camera.
         compared: with what the cameras are compared, in words.
+        joints_compared: with what the joints are compared, in words.
+        reference: name of the reference; None without one.
         level: probability that any joint raises a false alarm.
         times: of the frames, (n,), seconds from the first one.
         read: angles by the estimator, (n, d), radians.
@@ -44,6 +47,8 @@ class Check:
     drifts: tuple[Drift, ...]
     cameras: tuple[CameraDrift, ...]
     compared: str
+    joints_compared: str
+    reference: str | None
     level: float
     times: Array
     read: Array
@@ -66,6 +71,10 @@ class Check:
         if share > _MANY:
             used = "the others test the joints" if not self.tested[self.flagged].any() else "all frames test the joints"
             notes.append(f"{share:.0%} of the frames are out of distribution; {used}.")
+        if self.reference not in (None, self.joints_compared):
+            notes.append(f"{self.reference} has no logged angles; joints are compared with {self.joints_compared}.")
+        if few := [joint for joint, each in zip(self.joints, self.drifts, strict=True) if each.few]:
+            notes.append(f"Too few independent frames of {', '.join(few)}, so intervals are wider; record for longer.")
         if any(each.moved for each in self.cameras) and any(each.drifted for each in self.drifts):
             notes.append("A camera moved, so differences of the joints may come from the camera.")
         for each in self.cameras:
@@ -87,11 +96,11 @@ class Check:
         return float(self.times[self.tested_rows()[index] if tested else index])
 
     def worst(self, count: int = WORST) -> NDArray[np.int64]:
-        """Rows of the frames with the largest differences in units of σ, of drifted joints if any, far apart."""
+        """Rows of the tested frames with the largest differences in units of σ, of drifted joints if any, far apart."""
         columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
-        size = np.abs((self.read - self.logged) / self.stds)[:, columns].max(1)
-        apart, chosen = max(1, len(size) // (5 * count)), list[int]()
-        for row in np.argsort(-size, kind="stable").tolist():
+        size = np.abs((self.read - self.logged - self.zeros) / self.stds)[self.tested][:, columns].max(1)
+        apart, chosen = max(1, len(self.times) // (5 * count)), list[int]()
+        for row in self.tested_rows()[np.argsort(-size, kind="stable")].tolist():
             if all(abs(row - other) >= apart for other in chosen):
                 chosen.append(row)
             if len(chosen) == count:
@@ -109,6 +118,7 @@ class Check:
                     "offset": _numbers(each.offset),
                     "trend": _numbers(each.trend),
                     "effective_frames": round(each.effective, 1),
+                    "too_few_frames": each.few,
                     "since": self.time_of(each.change, tested=True),
                     "before": None if each.before is None else round(each.before, 6),
                     "after": None if each.after is None else round(each.after, 6),
@@ -126,7 +136,7 @@ class Check:
                     "moved": camera.moved if camera.known else None,
                     "stretches": stretches,
                     "tolerated_pixels": round(camera.tolerated, 2),
-                    "light_stops": round(camera.light_change, 3),
+                    "light_stops": round(camera.light_change, 3) if camera.known else None,
                 }
             )
         found.append(
@@ -138,6 +148,7 @@ class Check:
                 "seconds": round(float(self.times[-1]), 3),
                 "out_of_distribution": round(float(self.flagged.mean()), 4),
                 "cameras_compared_with": self.compared,
+                "joints_compared_with": self.joints_compared,
                 "level": self.level,
                 "notes": list(self.notes),
             }

@@ -11,7 +11,8 @@ from torch import Tensor
 from ropes.data.views import Views, planes, squares
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Array, Zero, drift
+from ropes.evaluation.drift.slow_errors import Array
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drift
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals

@@ -6,25 +6,28 @@ estimator's stored standard deviations, by the number of distinct poses.
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ropes.common.seeds import generator
+from ropes.evaluation.drift.slow_errors import (
+    FEWEST_SIDE,
+    Array,
+    long_run_variance,
+    number_of_terms,
+    slow_factors,
+    trend_bound,
+    without_step,
+)
 
-Array = NDArray[np.float64]
 #: Probability that any joint raises a false alarm.
 LEVEL = 0.05
-#: Fewest frames that are tested, and fewest on each side of a change.
-FEWEST_FRAMES, _FEWEST_SIDE = 30, 10
+#: Fewest frames that are tested.
+FEWEST_FRAMES = 30
 #: Poses that differ by less than about this have similar errors, radians.
 SIMILAR_POSES = 0.5
-#: Number of cosines: this share of n^(2/3) (Lazarus, Lewis, Stock and Watson, 2018); within these bounds.
-_SHARE, _FEWEST_TERMS, _MOST_TERMS = 0.4, 4, 40
-#: Places of a step that are tried; simulated recordings behind the bound of a trend, and their longest length.
-_PLACES, _SIMULATIONS, _SIMULATED_FRAMES = 40, 10_000, 200
+#: Longest recording of the simulations behind the bounds, frames.
+_SIMULATED_FRAMES = 200
 #: Huber's bound in standard deviations, and rounds of the robust fit.
 _HUBER, _ROUNDS = 1.345, 20
 #: Standard deviation of a normal distribution over its median absolute deviation.
@@ -68,6 +71,7 @@ class Drift:
         offset: median of the differences, less that where all is well, radians.
         trend: change of a robust line from the first frame to the last, radians.
         effective: number of independent frames with the same error of the median.
+        few: whether these are too few for an exact test; the intervals are then wider.
         change: index of the first frame after the change; None without a significant trend, or where a line fits better
             than a step.
         before, after: the same on both sides of the change, radians; None without one.
@@ -76,6 +80,7 @@ class Drift:
     offset: Estimate
     trend: Estimate
     effective: float
+    few: bool
     change: int | None
     before: float | None
     after: float | None
@@ -99,11 +104,12 @@ def drift(
     """Test the differences of one joint for an offset and a trend.
 
     Each of the two tests is at level / tests (Bonferroni): that of the offset against Student's t with as many degrees
-    of freedom as `long_run_variance` has terms, that of the trend against `trend_bound`.  Variances of both:
+    of freedom as `long_run_variance` has terms, that of the trend against `trend_bound`.  Their variances are
 
-        max(Ω / n, wᵀ S C S w) + zero.error²
+        offset: max(Ω / n, wᵀ S C S w) + zero.error²     trend: max(Ω / Σ_t x_t², wᵀ S C S w)
 
-    with Ω by `long_run_variance` of the influences and wᵀ S C S w by `shared_variance`; a trend has no error of zero.
+    with positions x from −½ to ½, less their mean; Ω by `long_run_variance` of the influences, larger by `slow_factors`
+    where independent frames are too few; and wᵀ S C S w by `shared_variance`.
 
     Args:
         differences: read minus logged angle, (n,), radians.
@@ -127,15 +133,16 @@ def drift(
 
     slope, influence = robust_slope(differences, centred)
     influence = without_step(influence[None], centred)[0]
-    terms = number_of_terms(influence)
-    bound = trend_bound(min(n, _SIMULATED_FRAMES), terms, level / tests)
-    own = long_run_variance(influence, terms) / squares
+    terms, few = number_of_terms(influence)
+    length = min(n, _SIMULATED_FRAMES)
+    bound, (wider, steeper) = trend_bound(length, terms, level / tests), slow_factors(length, level / tests, few)
+    own = steeper**2 * long_run_variance(influence, terms) / squares
     error = float(np.sqrt(max(own, shared_variance(centred / squares, stds, similarity))))
     trend = Estimate(value=slope, error=error, low=slope - bound * error, high=slope + bound * error)
 
     median = float(np.median(differences))
     influence = median_influence(differences, median)
-    own = long_run_variance(influence - influence.mean(), terms) / n
+    own = wider**2 * long_run_variance(influence - influence.mean(), terms) / n
     bound = float(stats.t.ppf(1 - level / (2 * tests), terms))
     shared = shared_variance(np.full(n, 1 / n), stds, similarity)
     effective = float(np.clip(influence.var() / max(own, shared, 1e-30), 1, n))
@@ -148,77 +155,7 @@ def drift(
         if change is None
         else (float(np.median(differences[:change])) - zero.value, float(np.median(differences[change:])) - zero.value)
     )
-    return Drift(offset=offset, trend=trend, effective=effective, change=change, before=before, after=after)
-
-
-def number_of_terms(values: Array) -> int:
-    """Number of cosines of `long_run_variance`: fewer for values with a stronger autocorrelation.
-
-    0.4 n^(2/3), but at most n / (4 τ), for the autocorrelation time τ = (1 + ρ) / (1 − ρ) of a first-order process.
-
-    Args:
-        values: (n,).
-    """
-    n, centred = len(values), values - values.mean()
-    rho = float(np.clip(centred[1:] @ centred[:-1] / max(float(centred @ centred), 1e-30), 0, 0.999))
-    return int(np.clip(min(_SHARE * n ** (2 / 3), n * (1 - rho) / (4 * (1 + rho))), _FEWEST_TERMS, _MOST_TERMS))
-
-
-def long_run_variance(values: Array, terms: int) -> float:
-    """Spectral density at frequency 0, times 2π, of autocorrelated values: n times the variance of their mean.
-
-        Ω = (1 / K) Σ_k (√(2 / n) Σ_t z_t cos(π k (t − ½) / n))²,    k = 1 … K
-
-    A mean over its error by Ω is distributed as Student's t with K degrees of freedom, for values that are correlated
-    over much less than n / K of them (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
-
-    Args:
-        values: z with mean 0, (n,).
-        terms: K.
-    """
-    return float(((_cosines(len(values), terms) @ values) ** 2).mean())
-
-
-def _cosines(n: int, terms: int) -> Array:
-    """Orthonormal cosines, (K, n)."""
-    return np.asarray(np.sqrt(2 / n) * np.cos(np.pi * np.arange(1, terms + 1)[:, None] * (np.arange(n) + 0.5) / n))
-
-
-def without_step(values: Array, position: Array) -> Array:
-    """Residuals of a line and of the step that fits best beside it, of each row: (m, n) → (m, n).
-
-    The error of a trend comes from these residuals.  A step is a trend too, and must not count as slow noise.
-
-    Args:
-        values: (m, n).
-        position: (n,), with mean 0.
-    """
-    n = len(position)
-    line = np.linalg.qr(np.stack([np.ones(n), position], axis=1))[0]
-    places = np.unique(np.linspace(_FEWEST_SIDE, n - _FEWEST_SIDE, _PLACES).round().astype(int))
-    steps = (np.arange(n) >= places[:, None]).astype(np.float64)
-    steps -= steps @ line @ line.T
-    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-    residuals = values - values @ line @ line.T
-    scores = residuals @ steps.T
-    best = np.abs(scores).argmax(1)
-    return np.asarray(residuals - np.take_along_axis(scores, best[:, None], axis=1) * steps[best])
-
-
-@cache
-def trend_bound(n: int, terms: int, level: float) -> float:
-    """Value that the ratio of a trend to its error exceeds with probability `level` in white noise, by simulation.
-
-    Args:
-        n: number of frames.
-        terms: of `long_run_variance`.
-        level: of the two-sided test.
-    """
-    position = np.linspace(-0.5, 0.5, n)
-    noise = generator(0, "trend bound", n).normal(size=(_SIMULATIONS, n))
-    slopes = noise @ position / np.sqrt((position**2).sum())
-    variances = ((without_step(noise, position) @ _cosines(n, terms).T) ** 2).mean(1)
-    return float(np.quantile(np.abs(slopes) / np.sqrt(variances), 1 - level))
+    return Drift(offset=offset, trend=trend, effective=effective, few=few, change=change, before=before, after=after)
 
 
 def similar_errors(angles: Array, length: float = SIMILAR_POSES) -> Array:
@@ -263,7 +200,10 @@ def robust_slope(values: Array, position: Array) -> tuple[float, Array]:
 
     Args:
         values: (n,).
-        position: (n,), with mean 0.
+        position: (n,), with mean 0 and a distance of 1 from the first value to the last.
+
+    Returns:
+        Slope, in the unit of the values from the first one to the last; bounded residuals in the same unit.
     """
     line = np.stack([np.ones_like(position), position], axis=1)
     fitted = np.array([np.median(values), 0.0])
@@ -290,7 +230,7 @@ def change_point(values: Array, position: Array) -> int | None:
     sums = np.cumsum(centred)[:-1]
     counts = np.arange(1, n)
     explained = sums**2 * n / (counts * (n - counts))  # Σ (x − x̄)² minus that around the two means
-    explained[: _FEWEST_SIDE - 1] = explained[n - _FEWEST_SIDE :] = 0
+    explained[: FEWEST_SIDE - 1] = explained[n - FEWEST_SIDE :] = 0
     best = int(explained.argmax())
     by_line = (position @ centred) ** 2 / (position**2).sum()
     return best + 1 if explained[best] > by_line else None

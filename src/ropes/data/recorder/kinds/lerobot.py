@@ -16,14 +16,13 @@ from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Clock, Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.data.recordings.lerobot_units import POSITION
 from ropes.errors import UserError, suggestion
 
 #: Goals a second.
 _RATE = 30.0
 _DEGREES = "degrees"
 _UNITS = {_DEGREES: math.pi / 180, "radians": 1.0}
-#: Ends of the names of positions in observations and actions.
-_POSITION = ".pos"
 
 
 class LeRobotArm(Protocol):
@@ -62,8 +61,8 @@ class LeRobotRobot(Robot):
     def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
         self.joints, self._arm, self._unit = joints, arm, unit
         self.clock = clock or Clock()
-        self._names = [name for name in arm.action_features if name.endswith(_POSITION)]
-        known = [name.removesuffix(_POSITION) for name in self._names]
+        self._names = [name for name in arm.action_features if name.endswith(POSITION)]
+        known = [name.removesuffix(POSITION) for name in self._names]
         for joint in joints:
             if joint not in known:
                 raise UserError(f"the robot has no joint {joint!r}: {suggestion(joint, known, ', '.join(known))}")
@@ -75,7 +74,7 @@ class LeRobotRobot(Robot):
         except BaseException:
             arm.disconnect()
             raise
-        self._others = {name: value for name, value in observed.items() if name.removesuffix(_POSITION) not in joints}
+        self._others = {name: value for name, value in observed.items() if name.removesuffix(POSITION) not in joints}
 
     def _observed(self) -> dict[str, float]:
         """Positions of all joints, in LeRobot's unit."""
@@ -91,7 +90,7 @@ class LeRobotRobot(Robot):
     def positions(self) -> Floats:
         """Angles of the plan's joints."""
         found = self._observed()
-        return np.array([found[joint + _POSITION] for joint in self.joints]) * self._unit
+        return np.array([found[joint + POSITION] for joint in self.joints]) * self._unit
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Send goals along the way until the last one is the goal; all other joints are held."""
@@ -107,7 +106,7 @@ class LeRobotRobot(Robot):
             gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
 
     def _send(self, angles: Floats) -> None:
-        goals = dict(zip((joint + _POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True))
+        goals = dict(zip((joint + POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True))
         self._arm.send_action({**self._others, **goals})
 
     def stop(self) -> None:
@@ -179,7 +178,7 @@ def _of_type(kind: str) -> tuple[type, Callable[[object], LeRobotArm]]:
         utils = import_module("lerobot.robots.utils")
     except ModuleNotFoundError as error:
         missing = f"--robot lerobot needs LeRobot ({error.name} is missing): pip install 'ropes[lerobot]'"
-        raise UserError(missing) from error
+        raise UserError(f"{missing}, in Python 3.12 or later") from error
     _import_configuration(kind)
     known = robots.RobotConfig.get_known_choices()
     if kind not in known:
