@@ -24,17 +24,18 @@ import torch
 from scipy import ndimage, signal
 
 from benchmarks.figures import described, keep, options, table
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.data.recordings.plan import ImportOptions
 from ropes.errors import UserError
-from ropes.evaluation.drift.camera import camera_drift, own_registration
+from ropes.evaluation.drift.camera import camera_drift
 from ropes.evaluation.drift.check import joint_drifts
 from ropes.evaluation.drift.frames import LoggedFrames, read_frames
 from ropes.evaluation.drift.seen import Seen, calibration_of, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.slow_errors import Array
 from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, Zero
 from ropes.inference.estimator import Estimator
+from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.settings import Setting, setting_named
@@ -63,13 +64,13 @@ class Recorded:
     frames: LoggedFrames
     seen: Seen
 
-    def drifts(self, zeros: Sequence[Zero], change: Array | float = 0.0) -> tuple[Drift, ...]:
+    def drifts(self, zeros: Sequence[Zero], change: Floats | float = 0.0) -> tuple[Drift, ...]:
         """The drift of each joint by the tested frames, with a change (n, d) of the differences, radians."""
         rows, logged = self.seen.tested, self.frames.angles - change
         return joint_drifts(self.seen.read[rows], logged[rows], self.seen.stds[rows], self.frames.times[rows], zeros)
 
 
-def trajectory(goals: Array, frames: int) -> Array:
+def trajectory(goals: Floats, frames: int) -> Floats:
     """Angles (frames, d) of an arm that travels from goal to goal (n, d), `RATE` times a second, radians."""
     path, speed = [], np.full(goals.shape[1], SPEED)
     for start, goal in pairwise(goals):
@@ -100,7 +101,7 @@ def recorded(folder: Path, estimator: Estimator, setting: Setting, frames: int, 
     return Recorded(read, see(estimator, read))
 
 
-def smallest(estimates: Array, halves: Array) -> Array:
+def smallest(estimates: Floats, halves: Floats) -> Floats:
     """Smallest change that is found in `FOUND` of the recordings, whatever its sign: estimates (draws, d) → (d,)."""
     needed = np.concatenate([halves - estimates, halves + estimates])
     return np.asarray(np.quantile(np.maximum(needed, 0), FOUND, axis=0))
@@ -110,7 +111,7 @@ def joint_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any
     """What is found on the joints, degrees.  A constant or a line on top shifts offset and trend by just as much."""
     found = [one.drifts(zeros) for one, zeros in pairs]
 
-    def of(kind: str, value: str) -> Array:
+    def of(kind: str, value: str) -> Floats:
         return np.degrees([[getattr(getattr(each, kind), value) for each in one] for one in found])
 
     row: dict[str, Any] = {"false_alarms": float(np.mean([any(each.drifted for each in one) for one in found]))}
@@ -153,7 +154,7 @@ def camera_rows(found: Sequence[Recorded]) -> list[dict[str, Any]]:
         for number, one in enumerate(found):
             pixels = one.seen.pixels[: BEFORE + AFTER, view]
             reference = found[(number + 1) % len(found)].seen.pixels[:, view]
-            registration = own_registration(reference[:: max(1, len(reference) // REFERENCE)])
+            registration = Registration.of_camera(reference[:: max(1, len(reference) // REFERENCE)])
             scale, angle = max(run.shapes[k][:2]) / pixels.shape[-1], np.radians(DIRECTIONS[number % len(DIRECTIONS)])
             for move in MOVES:
                 shift = (0, 0, move / scale * np.sin(angle), move / scale * np.cos(angle))

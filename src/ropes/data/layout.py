@@ -13,7 +13,7 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
-__all__ = ["Dataset", "Frames", "copy_without_labels", "dataset_folder", "open_dataset"]
+__all__ = ["EXPORT_FILE", "Dataset", "Frames", "copy_without_labels", "dataset_folder", "export_images", "open_dataset"]
 #: Records data set, split and count, so that two exports do not mix.
 EXPORT_FILE = "export.json"
 

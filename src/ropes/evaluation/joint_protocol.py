@@ -1,4 +1,4 @@
-"""Applies Table 1's protocol to the coordinates of test poses: rows of joints, of link poses and of free joints."""
+"""Applies Table 1's protocol to the coordinates of test poses: rows of joints, of link poses and of freed joints."""
 
 import sys
 from collections.abc import Mapping

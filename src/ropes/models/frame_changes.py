@@ -5,6 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+#: Standard deviation of a normal distribution over its median absolute deviation.
+MAD_TO_STD = 1.4826
 #: Difference from the background, in levels of 255, of a pixel that has changed.
 CHANGED = 8
 #: Where a camera's noise or light varies, few pixels have exactly their median in most frames; in renderings most have:

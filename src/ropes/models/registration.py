@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from ropes.models.alignment import SCALES, WIDE_SCALES, nearest_inside, other_place, robust_fit, robust_weight
 from ropes.models.cleaner import Cleaner
+from ropes.models.frame_changes import MAD_TO_STD
 
 #: Version of the registration: images registered by another one are registered again.
 VERSION = 2
@@ -31,8 +32,6 @@ _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
 _STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
 #: Largest shift in pixels that counts as the same place, and by how much another place must match better.
 _NEAR, _BETTER = 2, 1.5
-#: Standard deviation of a normal distribution over its median absolute deviation.
-_TO_STD = 1.4826
 
 
 class Registration(nn.Module):
@@ -96,6 +95,13 @@ class Registration(nn.Module):
         for name in ("mean", "std"):
             self.register_buffer(name, torch.zeros(views, 2 * channels + 3))
 
+    @classmethod
+    def of_camera(cls, frames: Tensor) -> "Registration":
+        """An accurate registration of one camera, fitted on frames uint8 (n, C, H, W), on their device."""
+        registration = cls(1, (frames.shape[2], frames.shape[3]), frames.shape[1], accurate=True).to(frames.device)
+        registration.adapt(frames)
+        return registration
+
     @torch.no_grad()
     def adapt(self, images: Tensor) -> Tensor:
         """Set background, noise and the usual parameters from frames.
@@ -139,7 +145,7 @@ class Registration(nn.Module):
 
     def _set_noise(self, deviation: Tensor) -> None:
         """Set the noise from the median absolute deviations of registered frames, (P, H, W)."""
-        self.noise.copy_(_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
+        self.noise.copy_(MAD_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
 
     def summary(self) -> str:
         """What varies in the frames, in words."""
@@ -210,15 +216,9 @@ class Registration(nn.Module):
         levels = images.float() / 255
         found = self.estimate(levels) if parameters is None else parameters
         outside = (found - self.mean).abs() > tolerance
-        moved_far = self._by_channel(self._moved_far(levels)).any(2)
+        # The linear fit finds shifts of a few pixels only.
+        moved_far = self._by_channel(other_place(levels, self.background, _NEAR, _BETTER)[0]).any(2)
         return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far
-
-    def _moved_far(self, levels: Tensor) -> Tensor:
-        """Planes (n, P, H, W) that match the background best at another place, by phase correlation: bool (n, P).
-
-        The linear fit finds shifts of a few pixels only.
-        """
-        return other_place(levels, self.background, _NEAR, _BETTER)[0]
 
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, H, W) in units of white: a and b of each channel, then dy, dx, θ in pixels.

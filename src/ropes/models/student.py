@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ropes.models.encoder import PoseEncoder
+from ropes.models.frame_changes import MAD_TO_STD
 from ropes.models.shapes import EncoderConfig
 
 #: Channels and dilations of the detector of foreign objects: it needs context to distinguish a speck from the arm.
@@ -19,8 +20,6 @@ _NOTHING = -3.0
 #: Student and teacher agree if they differ by at most this many standard deviations of their usual difference.  Of 2 to
 #: 9 the number with the least error on held-out anchors, clean and with foreign objects, estimated without labels.
 _AGREE = 6.0
-#: A normal distribution's standard deviation over the median of its absolute value.
-_TO_DEVIATION = 1.4826
 
 
 class ForeignMap(nn.Sequential):
@@ -132,7 +131,7 @@ class StudentNetwork(nn.Module):
             masked = self._mask_foreign(batch)
             student = self.encoder.read_off(self._student(masked, batch)[0])
             differences.append(student - self._read_teacher(self.teacher, masked, batch))
-        self.usual.copy_(_TO_DEVIATION * torch.cat(differences).abs().float().median(0).values)
+        self.usual.copy_(MAD_TO_STD * torch.cat(differences).abs().float().median(0).values)
 
     def _read_teacher(self, teacher: PoseEncoder, masked: "_Masked", images: Tensor) -> Tensor:
         """The teacher's coordinates, (B, d)."""

@@ -117,7 +117,8 @@ def framed(images: NDArray[np.uint8], patches: NDArray[np.int64], cells: int) ->
     """
     drawn = np.array(images if images.ndim == 5 else np.repeat(images[..., None], 3, axis=-1))
     size = drawn.shape[2] // cells
-    frame = np.pad(np.zeros((size - 2, size - 2), bool), 1, constant_values=True)
+    frame = np.ones((size, size), bool)
+    frame[1:-1, 1:-1] = False
     for pair, chosen in zip(drawn, patches, strict=True):
         for number in chosen:
             top, left = size * (int(number) // cells), size * (int(number) % cells)

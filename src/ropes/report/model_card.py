@@ -226,7 +226,7 @@ def hub_card(
         name: of the estimator.
         run: the fit.
         config: the description of the exported file, config.json.
-        card: the model card of `ropes.report.model_card`; None for a short one.
+        card: the text of `model_card`; None for a short one.
         results: evaluation of the run, for the metrics; None for none.
     """
     labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS

@@ -64,14 +64,17 @@ def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.
 
 
 def png(pixels: Images) -> bytes:
-    """PNG bytes of pixels."""
+    """PNG bytes of pixels: uint8 (H, W) grey, (H, W, 2) grey with alpha, (H, W, 3) RGB or (H, W, 4) with alpha."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, format="PNG", optimize=True)
     return stream.getvalue()
 
 
 def data_uri(pixels: Images) -> str:
-    """A data URI of pixels: PNG, or lossy WebP of large pictures where it is smaller.  Transparency stays exact."""
+    """A data URI of pixels, see `png`: PNG, or lossy WebP of large pictures where it is smaller.
+
+    Transparency stays exact.
+    """
     encoded, kind = png(pixels), "png"
     if len(encoded) > _LARGE:
         stream = io.BytesIO()

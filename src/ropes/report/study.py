@@ -125,7 +125,8 @@ def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
 
 def traversals(source: Source) -> Iterator[Section]:
     """Traversals of the latents of up to three models."""
-    return _of_shown_models(source, "traversals", "Traversals of the latents", _traversals)
+    missing = absent("No pictures were recorded.")
+    return _of_shown_models(source, "traversals", "Traversals of the latents", _traversals, missing)
 
 
 def reconstructions(source: Source) -> Iterator[Section]:
@@ -134,16 +135,20 @@ def reconstructions(source: Source) -> Iterator[Section]:
 
 
 def _of_shown_models(
-    source: Source, name: str, title: str, draw: Callable[[str, Arrays, ModelRow], Markup]
+    source: Source,
+    name: str,
+    title: str,
+    draw: Callable[[str, Arrays, ModelRow], Markup],
+    missing: Markup | None = None,
 ) -> Iterator[Section]:
-    """A section with pictures of the VAEs of smallest, median and largest DCI."""
+    """A section with pictures of the VAEs of smallest, median and largest DCI; `missing` stands for absent pictures."""
     content: list[Markup] = []
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
         if (arrays := arrays_of_seed(source.folder, row, "pictures.npz")) is not None:
             content += [tag("h3", heading), draw(heading, arrays, row)]
-        elif draw is _traversals:
-            content += [tag("h3", heading), absent("No pictures were recorded.")]
+        elif missing is not None:
+            content += [tag("h3", heading), missing]
     if content:
         yield Section(name, title, [explained(name), *content])
 
@@ -159,7 +164,8 @@ def _traversals(heading: str, arrays: Arrays, row: ModelRow) -> Markup:
             for label, factor, share in encoded
         ]
     rows = [Strip(label, pictures.strip(images)) for label, images in zip(labels, arrays["sweeps"], strict=True)]
-    return strips([("traversals, from −2 on the left to 2 standard deviations on the right", rows)], "stacked", heading)
+    unit = " standard deviations" if "encoded" in arrays else ""
+    return strips([(f"traversals, from −2 (left) to 2 (right){unit}", rows)], "stacked", heading)
 
 
 def _reconstructions(heading: str, arrays: Arrays, _: ModelRow) -> Markup:

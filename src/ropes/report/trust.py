@@ -28,8 +28,8 @@ Kind = tuple[str, int]
 class Coverage(NamedTuple):
     """Intervals of one setup and method: kinds of intervals, intended level, and rows.
 
-    `at` is split, occlusion and joint → kind → its row, with means over training seeds; a mean is None where the figure
-    of a seed is.
+    `at` is split, occlusion and joint → kind → its row, with means over training seeds: None where any
+    seed has None.
     """
 
     setup: str

@@ -1,8 +1,8 @@
 """Words and numbers of pages, terminals, Markdown tables and model cards.
 
-Joints, methods and conditions have names.  Correlations, shares and the paper's numbers have a fixed number of
-decimals.  Errors have at least three decimals and two significant digits; a standard deviation has as many decimals as
-its mean.  Angles print in degrees.  A number other than zero never prints as zero.
+Joints, methods and conditions have the names of the papers.  Correlations, shares and the paper's numbers have a fixed
+number of decimals.  Errors have at least three decimals and two significant digits; a standard deviation has as many
+decimals as its mean.  Angles print in degrees.  A number other than zero never prints as zero.
 """
 
 import math

@@ -51,7 +51,7 @@ HUE = NAMES.index("cube_hue")
 #: Numbers of the hues that no training image has; drawn at random as in the paper, except that red (0) is kept.
 HELD_OUT_HUES = (1, 3, 5, 6)
 TRAINED_HUES = tuple(number for number in range(FACTORS[HUE].count) if number not in HELD_OUT_HUES)
-#: File in an experiment's folder with the numbers of possible states, see `ropes.simulation.finger`.
+#: File in an experiment's folder with the numbers of possible states, see `finger.write_feasibility`.
 FEASIBILITY_FILE = "feasibility.npz"
 
 

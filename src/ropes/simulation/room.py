@@ -1,4 +1,4 @@
-"""Backgrounds and lamps for MuJoCo: a furnished room that is drawn at random, or white and boxes as in PyBullet."""
+"""Backgrounds and lamps for MuJoCo: a room with furniture at random places, or white and boxes as in PyBullet."""
 
 import math
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ RANGES = {
 #: The gripper is not learnt.  It opens differently in each anchor, between these angles in radians.
 OPENING = (0.0, 1.2)
 
-# The nearest cameras that show the whole arm in each pose, see `framing.nearest_view`.
+# The nearest cameras with a field of view of 45° that show the whole arm in each pose.
 _CAMERAS = (
     Camera(name="front", target=(0.0, 0.0, 0.191), distance=1.075, yaw=90.0, pitch=-20.0, roll=0.0, fov=45.0),
     Camera(name="side", target=(0.089, 0.0, 0.218), distance=0.915, yaw=0.0, pitch=-20.0, roll=0.0, fov=45.0),

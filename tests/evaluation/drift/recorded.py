@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from ropes.common.arrays import Floats, Images
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -17,22 +17,22 @@ from tests.estimators import FormulaReader, places, run_of
 FRAMES = 120
 #: Level below which pixels are background, and standard deviation of the log, radians.
 _BACKGROUND, NOISE = 110, 0.03
-Angles = NDArray[np.float64]
+Angles = Floats
 
 
-def background() -> NDArray[np.uint8]:
+def background() -> Images:
     """A textured wall, (2, side, side)."""
     wall = ndimage.gaussian_filter(np.random.default_rng(1).uniform(0, 1, (2, tiny.SIDE, tiny.SIDE)), (0, 0.8, 0.8))
     return np.round(100 * (wall - wall.min()) / np.ptp(wall)).astype(np.uint8)
 
 
-def seen(angles: Angles) -> NDArray[np.uint8]:
+def seen(angles: Angles) -> Images:
     """Blobs before the wall, (n, 2, side, side)."""
     blobs = tiny.draw(angles)
     return np.where(blobs > _BACKGROUND, blobs, background())
 
 
-def read_before_wall(images: NDArray[np.uint8]) -> Angles:
+def read_before_wall(images: Images) -> Angles:
     return places(np.where(images > _BACKGROUND, images, 0).astype(np.uint8))
 
 
@@ -61,7 +61,7 @@ def write_recording(
     late: float = 0.0,
     rate: float = 10.0,
     names: tuple[str, ...] = tiny.JOINTS,
-    images: NDArray[np.uint8] | None = None,
+    images: Images | None = None,
 ) -> Path:
     """A folder of frames of each camera, and a log of the angles plus `change`, in radians times `unit`.
 

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.evaluation.drift.camera import camera_drift, moved_stretches, own_registration
+from ropes.evaluation.drift.camera import camera_drift, moved_stretches
+from ropes.models.registration import Registration
 from tests.models.camera_frames import FRAMES, frames
 
 MOVED = 35
@@ -17,7 +18,7 @@ def shaken() -> Tensor:
 
 def test_a_camera_that_moves_is_found_within_ten_frames() -> None:
     still = shaken()
-    registration = own_registration(still)
+    registration = Registration.of_camera(still)
     assert not camera_drift("left", still, registration).moved
     moved = still.clone()
     moved[MOVED:] = torch.roll(still[MOVED:], 2, dims=3)
@@ -34,7 +35,7 @@ def test_a_move_beyond_the_linear_fit_is_measured() -> None:
     still = shaken()
     moved = still.clone()
     moved[MOVED:] = torch.roll(still[MOVED:], (-9, 14), dims=(2, 3))
-    (stretch,) = camera_drift("left", moved, own_registration(still)).stretches
+    (stretch,) = camera_drift("left", moved, Registration.of_camera(still)).stretches
     assert abs(stretch.pixels - np.hypot(9, 14)) < 1
 
 
@@ -42,7 +43,7 @@ def test_a_change_of_light_is_no_move() -> None:
     still = shaken()
     darker = still.clone()
     darker[MOVED:] = (0.8 * still[MOVED:].float()).round().to(torch.uint8)
-    found = camera_drift("left", darker, own_registration(still))
+    found = camera_drift("left", darker, Registration.of_camera(still))
     assert not found.moved
     assert abs(np.median(found.light[MOVED:]) - 2.2 * np.log2(0.8)) < 0.2
 
@@ -51,13 +52,13 @@ def test_the_light_is_that_of_the_median_frame() -> None:
     still = shaken()
     darker = (0.8 * still.float()).round().to(torch.uint8)
     darker[10:16] = (1.1 * still[10:16].float()).clip(0, 255).round().to(torch.uint8)  # not of the whole recording
-    found = camera_drift("left", darker, own_registration(still))
+    found = camera_drift("left", darker, Registration.of_camera(still))
     assert abs(found.light_change - 2.2 * np.log2(0.8)) < 0.2
 
 
 def test_nobody_can_tell_before_a_plain_wall() -> None:
     plain = torch.full((40, 1, 64, 64), 128, dtype=torch.uint8)
-    found = camera_drift("left", plain, own_registration(plain))
+    found = camera_drift("left", plain, Registration.of_camera(plain))
     assert not found.known
     assert not found.moved
     assert np.isnan(found.light_change)

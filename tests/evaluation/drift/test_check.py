@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from numpy.typing import NDArray
 
 import ropes
+from ropes.common.arrays import Images
 from ropes.data import schema
 from ropes.data.layout import copy_without_labels
 from ropes.data.recordings.importer import import_recording
@@ -145,7 +145,7 @@ def test_other_cameras_sizes_and_too_few_frames_are_refused(estimator: Estimator
         ropes.check(estimator, recording, state="none")
 
 
-def upside_down(angles: Angles) -> NDArray[np.uint8]:
+def upside_down(angles: Angles) -> Images:
     """Images of a camera that hangs upside down and sees more than the arm, (n, 2, h, w)."""
     return np.rot90(np.pad(seen(angles), ((0, 0), (0, 0), (2, 4), (3, 5))), 2, axes=(2, 3))
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.drift.check import joint_drifts
-from ropes.evaluation.drift.slow_errors import Array, long_run_variance, slow_factors
+from ropes.evaluation.drift.slow_errors import long_run_variance, slow_factors
 from ropes.evaluation.drift.statistics import (
     Drift,
     Zero,
@@ -21,7 +22,7 @@ FRAMES = 200
 ZERO = Zero(value=0.0, error=0.0)
 
 
-def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int = FRAMES) -> Array:
+def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int = FRAMES) -> Floats:
     """First-order autoregressive errors of variance 1, (frames, columns)."""
     noise = rng.normal(size=(frames, columns))
     noise[1:] *= np.sqrt(1 - rho**2)
@@ -30,7 +31,7 @@ def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int =
     return noise
 
 
-def drift_of(differences: Array, *, std: float = 1e-6, tests: int = 1, angles: Array | None = None) -> Drift:
+def drift_of(differences: Floats, *, std: float = 1e-6, tests: int = 1, angles: Floats | None = None) -> Drift:
     """Without poses, and by default as if the estimator had promised no error: the differences alone tell."""
     n = len(differences)
     poses = 10 * np.arange(n, dtype=np.float64)[:, None] if angles is None else angles

@@ -135,6 +135,9 @@ class Recording(Protocol):
     def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """Decode frames of a camera, given in ascending order; memory does not grow with their number.
 
+        Yields:
+            Each frame, uint8 (H, W), or (H, W, 3) in RGB.
+
         Raises:
             UserError: a frame is damaged.
         """

@@ -5,7 +5,9 @@ length of a video.
 """
 
 import importlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -15,18 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats, Images
+from ropes.data.recordings import logs
+from ropes.data.recordings.source import Episode, FrameId, Options
+from ropes.data.recordings.tables import Table
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-
-from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Options
-from ropes.data.recordings.tables import Table
 
 #: Frames that are decoded rather than skipped by seeking to a key frame behind them.
 _SEEK = 8

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
-from ropes.evaluation.drift.slow_errors import Array
+from ropes.common.arrays import Floats
 from ropes.models.alignment import other_place
+from ropes.models.frame_changes import MAD_TO_STD
 from ropes.models.registration import Registration
+from ropes.simulation.camera_model import GAMMA
 
 #: A camera moved where the running median of this many frames is off by so many pixels of the images that networks see,
 #: and by so many standard errors of the median.
@@ -25,9 +27,8 @@ _LEAST_SLOPE = 1.0
 _CHUNK = 128
 #: Largest shift in pixels by the linear fit, and how much better another place must match.
 _NEAR, _BETTER = 3, 1.5
-#: Exponent between stored levels and light; change of the light that counts, stops.
-_GAMMA, LIGHT_CHANGED = 2.2, 0.1
-_TO_STD = 1.4826
+#: Change of the light that counts, stops.
+LIGHT_CHANGED = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +59,10 @@ class CameraDrift:
     """
 
     camera: str
-    shift: Array
+    shift: Floats
     stretches: tuple[Stretch, ...]
     tolerated: float
-    light: Array
+    light: Floats
 
     @property
     def moved(self) -> bool:
@@ -80,20 +81,6 @@ class CameraDrift:
 
 
 @torch.no_grad()
-def own_registration(frames: Tensor) -> Registration:
-    """The registration of one camera from frames in which it stands still.
-
-    Args:
-        frames: uint8 (n, C, s, s).
-
-    Returns:
-        Fitted on the frames; shifts and rotations in their pixels.
-    """
-    registration = Registration(1, (frames.shape[2], frames.shape[3]), frames.shape[1], accurate=True).to(frames.device)
-    registration.adapt(frames)
-    return registration
-
-
 @torch.no_grad()
 def camera_drift(
     camera: str, frames: Tensor, registration: Registration, view: int = 0, *, scale: float = 1.0
@@ -139,7 +126,7 @@ def camera_drift(
     return CameraDrift(camera=camera, shift=shift, stretches=stretches, tolerated=tolerated, light=light)
 
 
-def moved_stretches(moves: Array, tolerated: float) -> tuple[Array, tuple[Stretch, ...], float]:
+def moved_stretches(moves: Floats, tolerated: float) -> tuple[Floats, tuple[Stretch, ...], float]:
     """Where the running median of the moves leaves the usual place.
 
     Args:
@@ -153,7 +140,7 @@ def moved_stretches(moves: Array, tolerated: float) -> tuple[Array, tuple[Stretc
     smooth = ndimage.median_filter(moves, size=(_WINDOW, 1), mode="nearest")
     distance = np.asarray(np.linalg.norm(smooth, axis=1))
     shake = np.diff(moves, axis=0)
-    noise = _TO_STD * float(np.median(np.abs(shake - np.median(shake, axis=0)), axis=0).max()) / np.sqrt(2)
+    noise = MAD_TO_STD * float(np.median(np.abs(shake - np.median(shake, axis=0)), axis=0).max()) / np.sqrt(2)
     bound = max(tolerated, _ERRORS * _MEDIAN_ERROR * noise / np.sqrt(_WINDOW))
     labels, count = ndimage.label(distance > bound)
     stretches = []
@@ -171,12 +158,12 @@ def _textured(background: Tensor) -> bool:
     return bool(np.sqrt((down**2 + right**2).mean()) > _LEAST_SLOPE)
 
 
-def _light(parameters: Array, usual: Array, background: Tensor, channels: int) -> Array:
+def _light(parameters: Floats, usual: Floats, background: Tensor, channels: int) -> Floats:
     """Change of the light, stops, (n,): of the background's bright pixels."""
     levels: NDArray[np.float32] = background.mean(0).cpu().numpy()
     level = max(float(np.quantile(levels, 0.75)), 0.05)
 
-    def brightness(each: Array) -> Array:
+    def brightness(each: Floats) -> Floats:
         return np.maximum(each[..., :channels].mean(-1) + each[..., channels : 2 * channels].mean(-1) / level, 1e-3)
 
-    return np.asarray(_GAMMA * np.log2(brightness(parameters) / brightness(usual)))
+    return np.asarray(GAMMA * np.log2(brightness(parameters) / brightness(usual)))

@@ -7,22 +7,23 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder, open_dataset
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.source import Options, StateUnit
 from ropes.errors import UserError
-from ropes.evaluation.drift.camera import CameraDrift, camera_drift, own_registration
+from ropes.evaluation.drift.camera import CameraDrift, camera_drift
 from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes, read_frames
 from ropes.evaluation.drift.plausible import require_plausible
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.seen import Seen, calibration_of, network_planes, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.slow_errors import Array
 from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Drift, Zero, drift
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
 from ropes.methods.run_folder import run_folder
+from ropes.models.registration import Registration
 
 #: Frames of a reference.
 _REFERENCE = 200
@@ -113,7 +114,7 @@ def check(
 
 
 def joint_drifts(
-    read: Array, logged: Array, stds: Array, times: Array, zeros: Sequence[Zero], level: float = LEVEL
+    read: Floats, logged: Floats, stds: Floats, times: Floats, zeros: Sequence[Zero], level: float = LEVEL
 ) -> tuple[Drift, ...]:
     """Test the differences of each joint for an offset and a trend; all tests share the level.
 
@@ -186,5 +187,5 @@ def _cameras(estimator: Estimator, pixels: Tensor, usual: Reference | None) -> t
     found = []
     for k, (camera, scale) in named:
         view = slice(k * run.channels, (k + 1) * run.channels)
-        found.append(camera_drift(camera, pixels[:, view], own_registration(first[:, view]), scale=scale))
+        found.append(camera_drift(camera, pixels[:, view], Registration.of_camera(first[:, view]), scale=scale))
     return tuple(found)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats, Images, Ints
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -25,7 +24,6 @@ from ropes.methods.run import Run
 
 #: Frames that are decoded at a time.
 _CHUNK = 64
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

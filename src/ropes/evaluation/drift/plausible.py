@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from ropes.common.arrays import Bools, Floats
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.slow_errors import Array
 
 #: Joints whose logged angles vary by more than so many standard deviations of the estimator's errors can be compared.
 _VARIED = 2.0
@@ -25,7 +24,7 @@ _EXPLAINED = 0.7
 _FROZEN = 0.01
 
 
-def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path) -> None:
+def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Path) -> None:
     """Check that readings follow the logged angles, in the same unit and at the same time.
 
     Args:
@@ -67,7 +66,7 @@ def require_plausible(frames: LoggedFrames, read: Array, stds: Array, path: Path
 
 
 def _require_one_clock(
-    shifted: Callable[[float], Array], read: Array, typical: Array, moves: NDArray[np.bool_], path: Path
+    shifted: Callable[[float], Floats], read: Floats, typical: Floats, moves: Bools, path: Path
 ) -> None:
     """Check that no delay of the log explains the differences much better than none.
 
@@ -92,13 +91,13 @@ def _require_one_clock(
         )
 
 
-def _follows(read: Array, logged: Array) -> float:
+def _follows(read: Floats, logged: Floats) -> float:
     """Largest rank correlation of read and logged angles, both (n, joints), of any joint; 0 without motion."""
     changing = (np.ptp(read, axis=0) > 0) & (np.ptp(logged, axis=0) > 0)
     return max((float(stats.spearmanr(read[:, k], logged[:, k])[0]) for k in np.flatnonzero(changing)), default=0.0)
 
 
-def _spread(angles: Array) -> Array:
+def _spread(angles: Floats) -> Floats:
     """Half the distance from the 16% to the 84% quantile of each column, (d,)."""
     low, high = np.quantile(angles, [0.16, 0.84], axis=0)
     return np.asarray((high - low) / 2)

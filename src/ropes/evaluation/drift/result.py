@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropes.common.arrays import Bools, Floats, Ints
 from ropes.evaluation.drift.camera import LIGHT_CHANGED, CameraDrift
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.slow_errors import Array
 from ropes.evaluation.drift.statistics import Drift, Estimate
 
 #: Frames that are drawn on a page.
@@ -50,13 +49,13 @@ class Check:
     joints_compared: str
     reference: str | None
     level: float
-    times: Array
-    read: Array
-    logged: Array
-    stds: Array
-    zeros: Array
-    flagged: NDArray[np.bool_]
-    tested: NDArray[np.bool_]
+    times: Floats
+    read: Floats
+    logged: Floats
+    stds: Floats
+    zeros: Floats
+    flagged: Bools
+    tested: Bools
     frames: LoggedFrames
 
     @property
@@ -85,7 +84,7 @@ class Check:
         notes += [f"{count} frames left out: {reason}." for reason, count in self.frames.dropped.items()]
         return tuple(notes)
 
-    def tested_rows(self) -> NDArray[np.int64]:
+    def tested_rows(self) -> Ints:
         """Rows of the frames by which the joints are tested."""
         return np.flatnonzero(self.tested)
 
@@ -95,7 +94,7 @@ class Check:
             return None
         return float(self.times[self.tested_rows()[index] if tested else index])
 
-    def worst(self, count: int = WORST) -> NDArray[np.int64]:
+    def worst(self, count: int = WORST) -> Ints:
         """Rows of the tested frames with the largest differences in units of σ, of drifted joints if any, far apart."""
         columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
         size = np.abs((self.read - self.logged - self.zeros) / self.stds)[self.tested][:, columns].max(1)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Bools, Floats
 from ropes.data.views import Views, planes, squares
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.slow_errors import Array
 from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drift
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
@@ -34,13 +33,13 @@ class Seen:
         pixels: images as the network gets them, before registration, uint8 (n, P, s, s).
     """
 
-    read: Array
-    stds: Array
-    flagged: NDArray[np.bool_]
+    read: Floats
+    stds: Floats
+    flagged: Bools
     pixels: Tensor
 
     @property
-    def tested(self) -> NDArray[np.bool_]:
+    def tested(self) -> Bools:
         """Frames in distribution; all where these are too few, bool (n,)."""
         inside = ~self.flagged
         return inside if inside.sum() >= FEWEST_FRAMES else np.ones(len(inside), bool)
@@ -88,7 +87,7 @@ def see(estimator: Estimator, frames: LoggedFrames) -> Seen:
     )
 
 
-def _whole(parts: Sequence[Reading], name: str) -> Array | None:
+def _whole(parts: Sequence[Reading], name: str) -> Floats | None:
     values = [getattr(part, name) for part in parts]
     return None if values[0] is None else np.concatenate(values)
 
@@ -98,7 +97,7 @@ def network_planes(estimator: Estimator, images: Views) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(planes(squares(images, estimator.networks[0].size))))
 
 
-def usual_zeros(estimator: Estimator, stds: Array) -> list[Zero]:
+def usual_zeros(estimator: Estimator, stds: Floats) -> list[Zero]:
     """Median differences of each joint where all is well, if no reference tells them: 0, with the calibration's error.
 
     The error is σ / √N for N labelled poses, and `LABEL_FREE_ZERO` of σ without labels.

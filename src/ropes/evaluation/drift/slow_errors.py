@@ -3,12 +3,11 @@
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal, stats
 
+from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 
-Array = NDArray[np.float64]
 #: Number of cosines: this share of n^(2/3) (Lazarus, Lewis, Stock and Watson, 2018); within these bounds.
 _SHARE, _FEWEST_TERMS, _MOST_TERMS = 0.4, 4, 40
 #: n / (4 τ) of the slow noise that widens intervals of too few independent frames.
@@ -21,7 +20,7 @@ FEWEST_SIDE, _PLACES = 10, 40
 _SIMULATIONS = 10_000
 
 
-def number_of_terms(values: Array) -> tuple[int, bool]:
+def number_of_terms(values: Floats) -> tuple[int, bool]:
     """Number of cosines of `long_run_variance`: fewer for values with a stronger autocorrelation.
 
     0.4 n^(2/3), but at most n / (4 τ), for the autocorrelation time τ = (1 + ρ) / (1 − ρ) of a first-order process; at
@@ -40,7 +39,7 @@ def number_of_terms(values: Array) -> tuple[int, bool]:
     return int(np.clip(min(_SHARE * n ** (2 / 3), slow), _FEWEST_TERMS, _MOST_TERMS)), slow < _FEWEST_TERMS
 
 
-def long_run_variance(values: Array, terms: int) -> float:
+def long_run_variance(values: Floats, terms: int) -> float:
     """Spectral density at frequency 0, times 2π, of autocorrelated values: n times the variance of their mean.
 
         Ω = (1 / K) Σ_k (√(2 / n) Σ_t z_t cos(π k (t − ½) / n))²,    k = 1 … K
@@ -55,12 +54,12 @@ def long_run_variance(values: Array, terms: int) -> float:
     return float(((_cosines(len(values), terms) @ values) ** 2).mean())
 
 
-def _cosines(n: int, terms: int) -> Array:
+def _cosines(n: int, terms: int) -> Floats:
     """Orthonormal cosines, (K, n)."""
     return np.asarray(np.sqrt(2 / n) * np.cos(np.pi * np.arange(1, terms + 1)[:, None] * (np.arange(n) + 0.5) / n))
 
 
-def without_step(values: Array, position: Array) -> Array:
+def without_step(values: Floats, position: Floats) -> Floats:
     """Residuals of a line and of the step that fits best beside it, of each row: (m, n) → (m, n).
 
     The error of a trend comes from these residuals.  A step is a trend too, and must not count as slow noise.
@@ -119,7 +118,7 @@ def slow_factors(n: int, level: float, few: bool) -> tuple[float, float]:
     return offset, _trend_quantile(noise, _FEWEST_TERMS, level) / trend_bound(n, _FEWEST_TERMS, level)
 
 
-def _trend_quantile(noise: Array, terms: int, level: float) -> float:
+def _trend_quantile(noise: Floats, terms: int, level: float) -> float:
     """Value that the ratio of a trend to its error exceeds in a share `level` of noise (m, n)."""
     n = noise.shape[1]
     position = np.linspace(-0.5, 0.5, n)

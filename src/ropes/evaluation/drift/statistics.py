@@ -10,15 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.drift.slow_errors import (
     FEWEST_SIDE,
-    Array,
     long_run_variance,
     number_of_terms,
     slow_factors,
     trend_bound,
     without_step,
 )
+from ropes.models.frame_changes import MAD_TO_STD
 
 #: Probability that any joint raises a false alarm.
 LEVEL = 0.05
@@ -30,8 +31,6 @@ SIMILAR_POSES = 0.5
 _SIMULATED_FRAMES = 200
 #: Huber's bound in standard deviations, and rounds of the robust fit.
 _HUBER, _ROUNDS = 1.345, 20
-#: Standard deviation of a normal distribution over its median absolute deviation.
-_TO_STD = 1.4826
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +91,10 @@ class Drift:
 
 
 def drift(
-    differences: Array,
-    stds: Array,
-    angles: Array,
-    times: Array,
+    differences: Floats,
+    stds: Floats,
+    angles: Floats,
+    times: Floats,
     *,
     tests: int,
     zero: Zero = Zero(value=0.0, error=0.0),
@@ -158,7 +157,7 @@ def drift(
     return Drift(offset=offset, trend=trend, effective=effective, few=few, change=change, before=before, after=after)
 
 
-def similar_errors(angles: Array, length: float = SIMILAR_POSES) -> Array:
+def similar_errors(angles: Floats, length: float = SIMILAR_POSES) -> Floats:
     """Correlation of the estimator's errors at each pair of poses, (n, n).
 
         C_tu = exp(−Σ_k (q_tk − q_uk)² / (2 ℓ²))
@@ -172,7 +171,7 @@ def similar_errors(angles: Array, length: float = SIMILAR_POSES) -> Array:
     return np.exp(-np.maximum(distances, 0) / (2 * length**2))
 
 
-def shared_variance(weights: Array, stds: Array, similarity: Array) -> float:
+def shared_variance(weights: Floats, stds: Floats, similarity: Floats) -> float:
     """Variance of a weighted sum of errors, wᵀ S C S w, for the standard deviations S and correlations C.
 
     Where the arm stands still all errors are the same one, and the mean of many frames is no better than one frame.
@@ -186,7 +185,7 @@ def shared_variance(weights: Array, stds: Array, similarity: Array) -> float:
     return float(scaled @ similarity @ scaled)
 
 
-def median_influence(values: Array, median: float) -> Array:
+def median_influence(values: Floats, median: float) -> Floats:
     """Influence of each value on the median, sign(x − m) / (2 f(m)), (n,); the density f(m) from the quartiles.
 
     1 / f(m) is estimated by (x₇₅ − x₂₅) / ½, which is 8% too much for a normal distribution.
@@ -195,7 +194,7 @@ def median_influence(values: Array, median: float) -> Array:
     return np.asarray(np.sign(values - median) * (high - low))
 
 
-def robust_slope(values: Array, position: Array) -> tuple[float, Array]:
+def robust_slope(values: Floats, position: Floats) -> tuple[float, Floats]:
     """Slope of a line by Huber's M-estimator, and the bounded residuals ψ / mean(ψ'), (n,).
 
     Args:
@@ -209,7 +208,7 @@ def robust_slope(values: Array, position: Array) -> tuple[float, Array]:
     fitted = np.array([np.median(values), 0.0])
     for _ in range(_ROUNDS):
         residuals = values - line @ fitted
-        scale = max(_TO_STD * float(np.median(np.abs(residuals))), 1e-12)
+        scale = max(MAD_TO_STD * float(np.median(np.abs(residuals))), 1e-12)
         weight = 1 / np.maximum(np.abs(residuals) / (_HUBER * scale), 1)
         fitted = np.linalg.solve(line.T @ (weight[:, None] * line), line.T @ (weight * values))
     residuals = values - line @ fitted
@@ -218,7 +217,7 @@ def robust_slope(values: Array, position: Array) -> tuple[float, Array]:
     return float(fitted[1]), bounded / inside
 
 
-def change_point(values: Array, position: Array) -> int | None:
+def change_point(values: Floats, position: Floats) -> int | None:
     """Index of the first value after the step that fits best; None where a line fits better, by squared errors.
 
     Args:

@@ -13,15 +13,14 @@ from scipy import ndimage
 
 from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
-from ropes.models.frame_changes import CHANGED, are_recorded, crowded_share
+from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, crowded_share
 from ropes.models.registration import Registration
+from ropes.simulation.camera_model import GAMMA
 
 #: Longer side in pixels of the images that networks see.
 _SIDE = 128
 #: Smallest number of frames that can be measured.
 FEWEST_FRAMES = 10
-#: Exponent between stored levels and light.
-_GAMMA = 2.2
 #: Share of the brightest usable pixels' level above which pixels are bright.
 _BRIGHT = 0.5
 #: A pixel has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
@@ -95,7 +94,7 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
         background, gain, shift, residuals = _as_they_are(frames)
     else:
         background, gain, shift, residuals = _registered(frames, usable, accurate=not few)
-    deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
+    deviation = MAD_TO_STD * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
     noise = float(np.median(deviation))
     # Means of 3 × 3 pixels: their noise is a third.
     smooth = np.abs(ndimage.uniform_filter(residuals, (0, 3, 3)))
@@ -105,7 +104,7 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < CHANGED)
     textured = still_edges.mean() > _TEXTURED
     return Nuisances(
-        light=_GAMMA * _deviation(np.log2(gain)),
+        light=GAMMA * _deviation(np.log2(gain)),
         noise=noise,
         jitter=_deviation(np.diff(shift, axis=0)) / np.sqrt(2) if textured else float("nan"),
         creep=float(np.linalg.norm(moved)) if textured else float("nan"),

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.common.arrays import Ints
+from ropes.common.arrays import Bools, Images, Ints
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
@@ -38,7 +37,7 @@ class Sample:
         anchor: number of the anchor.
     """
 
-    images: tuple[NDArray[np.uint8], ...]
+    images: tuple[Images, ...]
     regime: Ints
     anchor: Ints
 
@@ -92,7 +91,7 @@ class Disturbance:
     """
 
     levels: tuple[float, ...]
-    crowded: NDArray[np.bool_]
+    crowded: Bools
 
 
 def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbance | None]:
@@ -112,14 +111,14 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     regimes = [sample.rows(regime) for regime in np.unique(sample.regime)]
     evenly = [rows[np.unique(np.linspace(0, len(rows) - 1, _POSES).astype(np.int64))] for rows in regimes]
     rows = np.sort(np.concatenate(evenly))
-    images: list[NDArray[np.uint8]] = []
+    images: list[Images] = []
     levels: list[float] = []
-    crowds: list[NDArray[np.bool_]] = []
+    crowds: list[Bools] = []
     done = 0
     with progress("registering, frames", len(rows) * sum(recorded), show=show) as update:
         for is_recorded, camera in zip(recorded, sample.images, strict=True):
             if is_recorded:
-                registration = _fitted(_planes(camera[first]))
+                registration = Registration.of_camera(_planes(camera[first]).to(device_kind()))
                 composites, areas = [], []
                 chunk = max(1, _PIXELS // int(np.prod(camera.shape[1:])))
                 for start in range(0, len(rows), chunk):
@@ -139,26 +138,19 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     return chosen, Disturbance(tuple(levels), np.stack(crowds, axis=1))
 
 
-def _fitted(frames: Tensor) -> Registration:
-    """The registration of one camera, fitted on frames (n, C, H, W)."""
-    registration = Registration(1, (frames.shape[2], frames.shape[3]), frames.shape[1], accurate=True)
-    registration.to(device_kind()).adapt(frames.to(device_kind()))
-    return registration
-
-
 def _noise(registration: Registration) -> float:
     """Greatest difference of two frames that noise explains, grey levels."""
     deviation = 255 * float(registration.noise.median())
     return max(float(CHANGED), _DEVIATIONS * 2**0.5 * deviation)
 
 
-def _planes(images: NDArray[np.uint8]) -> Tensor:
+def _planes(images: Images) -> Tensor:
     """Images of one camera → planes (n, C, H, W)."""
     planes = torch.from_numpy(images)
     return planes.unsqueeze(1) if planes.ndim == 3 else planes.permute(0, 3, 1, 2).contiguous()
 
 
-def _images(planes: Tensor, axes: int) -> NDArray[np.uint8]:
+def _images(planes: Tensor, axes: int) -> Images:
     """The inverse of `_planes`."""
-    images: NDArray[np.uint8] = (planes.squeeze(1) if axes == 3 else planes.permute(0, 2, 3, 1)).contiguous().numpy()
+    images: Images = (planes.squeeze(1) if axes == 3 else planes.permute(0, 2, 3, 1)).contiguous().numpy()
     return images

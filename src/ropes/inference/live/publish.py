@@ -1,4 +1,4 @@
-"""Publishes live estimates: JSON lines, ROS JointState through rosbridge, and MCAP files (`ropes.inference.live.mcap`).
+"""Publishes live estimates: JSON lines, ROS JointState through rosbridge, and MCAP files (see `mcap_log`).
 
 Each publisher takes an estimate at once and never waits for its reader; what cannot be sent is dropped.
 """

@@ -12,6 +12,7 @@ from ropes.metrics.disentanglement.samples import Floats, checked, indicators, r
 
 #: Residuals below this share of a column's norm are rounding error.
 _ROUNDING = 1e-8
+#: Fewest samples.
 _FEWEST = 20
 
 

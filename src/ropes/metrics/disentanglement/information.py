@@ -23,6 +23,7 @@ _ROUNDING = 1e-12
 _INACTIVE = 1 / 20
 #: Iterations of the logistic regression.
 _ITERATIONS = 100
+#: Fewest samples.
 _FEWEST = 20
 
 

@@ -20,6 +20,7 @@ from ropes.metrics.disentanglement.samples import (
 CAPACITIES = (16, 32, 64, 128, 256, 512, 1024)
 #: Standard deviation of the frequencies in cycles per standard deviation of a latent, and penalty of the probes.
 _GAIN, _PENALTY = 0.08, 1e-3
+#: Fewest samples.
 _FEWEST = 20
 
 

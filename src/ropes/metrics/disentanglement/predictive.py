@@ -23,6 +23,7 @@ from ropes.metrics.disentanglement.samples import (
     tree_options,
 )
 
+#: Fewest samples.
 _FEWEST = 20
 
 
