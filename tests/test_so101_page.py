@@ -14,6 +14,7 @@ from ropes.data.recorder import record as recorder
 from ropes.data.recorder.record import RecordOptions
 from ropes.data.recorder.registry import kind_named
 from ropes.data.validate import validate
+from ropes.inference import policy_calibration
 from ropes.inference.calibration import read_calibration
 from ropes.inference.live import session
 from ropes.inference.live.session import WatchOptions
@@ -29,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "so101.md").read_text(encoding="utf-8")
 LIMITS = ROOT / "examples" / "so101" / "limits.toml"
 JOINTS = tuple(RANGES)
-ANCHORS = 30
+ANCHORS = 6
 FIT = (
     "--encoder.image-size 32 --encoder.stem 2 --encoder.widths 4 8 --encoder.blocks 1 1 --encoder.hidden 8 "
     "--encoder.window 16 --encoder.window-widths 4 4 --encoder.window-blocks 1 1 --foreign 0 --val-fraction 0.1 "
@@ -96,6 +97,7 @@ def beside_the_arm(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyP
     motor = {"id": 1, "drive_mode": 0, "homing_offset": 0, "range_min": 1024, "range_max": 3072}
     (tmp_path / "mine.json").write_text(json.dumps(dict.fromkeys((*JOINTS, GRIPPER), motor)))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(policy_calibration, "FEWEST", ANCHORS - 2)  # images of each policy; some are held out
     return tmp_path
 
 
