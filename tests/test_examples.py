@@ -47,8 +47,8 @@ def test_the_notebook_runs_with_few_anchors_up_to_the_graph(monkeypatch: pytest.
     assert sizes in script
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     names: dict[str, Any] = {}
-    exec(script.replace(sizes, "ANCHORS, TEST_POSES = 80, 40"), names)
-    assert names["angles"].shape == (40, 3)
+    exec(script.replace(sizes, "ANCHORS, TEST_POSES = 75, 20"), names)
+    assert names["angles"].shape == (20, 3)
     assert names["inside"].shape == (3,)
     plt.close("all")
 
