@@ -63,6 +63,21 @@ def test_first_existing_texture_is_used(square: Path) -> None:
     assert texture_of(square) == square.with_name("here.png")
 
 
+def test_fans_of_needles_are_merged_before_edges_collapse(tmp_path: Path) -> None:
+    """CAD programs fill a plane with needles between its edges; edge collapse alone would remove none of them."""
+    import trimesh
+
+    ring = trimesh.creation.annulus(0.5, 1.0, 0.2, sections=1000)
+    ring.export(tmp_path / "ring.stl")
+    surface = read_surface(tmp_path / "ring.stl")
+    simple = simplify(surface, 0.05)
+    assert len(surface.faces) == 8000
+    assert len(simple.faces) <= 1.5 * 0.05 * 8000
+    assert trimesh.Trimesh(simple.points, simple.faces).volume == pytest.approx(ring.volume, rel=0.01)
+    opened = replace(surface, faces=surface.faces[1:], normals=surface.normals[1:], parts=surface.parts[1:])
+    assert len(simplify(opened, 0.05).faces) > 4000  # has no inside, and stays as it is
+
+
 def _ball(path: Path) -> Path:
     """A fine unit sphere, the lower half of it a part of its own."""
     import trimesh
