@@ -115,10 +115,12 @@ def test_compact_experiment_contains_the_required_fits() -> None:
 
 def test_options_experiment_compares_variants_and_held_out_actions() -> None:
     plan = experiment("delta-options", "compact")
-    assert set(plan.recipes) == {"cde-global", "cde-patch", *OPTIONS}
+    assert set(plan.recipes) == {"cde-global", "cde-patch", *ABLATED, *OPTIONS}
     recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, DeltaRecipe)}
     base = {method: recipes[method] for method in ("cde-global", "cde-patch")}
     assert recipes["cde-global@contrast-sum"] == replace(base["cde-global"], contrast_sum=True)
+    assert recipes["cde-patch@no-contrast"] == replace(base["cde-patch"], contrast=0.0)
+    assert recipes["cde-patch@classification"] == replace(base["cde-patch"], contrast=0.0, sparsity=0.0)
     for weight in ("0.1", "10", "100"):
         assert recipes[f"cde-global@sparsity-{weight}"] == replace(base["cde-global"], sparsity=float(weight))
     for weight in ("0.2", "20"):

@@ -25,16 +25,12 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     Args:
         recipe: of the method.
     """
-    terms = (0.0, recipe.sparsity), (recipe.contrast, 0.0), (0.0, 0.0)
     poses = DeltaConfig(
         backbone="pose", checkpoint=f"{PACKAGED}{ARM_ESTIMATOR}", image_size=128, latents=recipe.delta.latents
     )
     training = Optimisation(epochs=1, min_samples=2_000 * 32, batch=32, learning_rate=5e-4, weight_decay=0.05, clip=1.0)
     return {
-        **{
-            label: replace(recipe, contrast=contrast, sparsity=sparsity)
-            for label, (contrast, sparsity) in zip(ABLATED, terms, strict=True)
-        },
+        **ablations(recipe),
         OF_A_RESNET: of_a_resnet(recipe),
         FROM_POSES: replace(recipe, delta=poses, training=training),
     }
@@ -54,6 +50,9 @@ _OPTIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"sparsity": 100.0},
         {},
     ),
+    "cde-patch@no-contrast": ("deltas of patches, without contrast", {"contrast": 0.0}, {}),
+    "cde-patch@no-sparsity": ("deltas of patches, without sparsity", {"sparsity": 0.0}, {}),
+    "cde-patch@classification": ("deltas of patches, classification alone", {"contrast": 0.0, "sparsity": 0.0}, {}),
     "cde-patch@contrast-sum": ("deltas of patches, contrast summed over the batch", {"contrast_sum": True}, {}),
     "cde-patch@features": ("deltas of patches, of those whose features change most", {}, {"change": "features"}),
     "cde-patch@aggregate": ("deltas of patches, their mean classified", {}, {"aggregate": True}),
@@ -63,17 +62,32 @@ _OPTIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 OPTIONS = {label: words for label, (words, *_) in _OPTIONS.items()}
 
 
+def ablations(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
+    """The variants `ABLATED`.
+
+    Args:
+        recipe: of the method `cde-global`.
+    """
+    terms = (0.0, recipe.sparsity), (recipe.contrast, 0.0), (0.0, 0.0)
+    return {
+        label: replace(recipe, contrast=contrast, sparsity=sparsity)
+        for label, (contrast, sparsity) in zip(ABLATED, terms, strict=True)
+    }
+
+
 def options(recipes: Mapping[str, Recipe]) -> Mapping[str, DeltaRecipe]:
-    """The variants `OPTIONS` of the given methods.
+    """The variants `OPTIONS` and `ABLATED` of the given methods.
 
     Args:
         recipes: method → its recipe.
     """
-    return {
+    changed = {
         label: replace(recipe, **changes, delta=replace(recipe.delta, **shape))
         for label, (_, changes, shape) in _OPTIONS.items()
         if isinstance(recipe := recipes.get(label.partition("@")[0]), DeltaRecipe)
     }
+    base = recipes.get("cde-global")
+    return {**(ablations(base) if isinstance(base, DeltaRecipe) else {}), **changed}
 
 
 def cropped(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:

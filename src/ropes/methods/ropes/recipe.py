@@ -176,7 +176,8 @@ def compact_recipe() -> RopesRecipe:
 
     Deviation: a student learns to reproduce the coordinates from images with foreign objects (`StudentStage`), where
     the paper tests its one network under white squares.  Why: AE1, trained on clean images, takes a square on the
-    paper's scene for the arm.  Effect: all results are the student's; docs/log.md has those of the three stages.
+    paper's scene for the arm.  Effect: results are the student's, except those of
+    experiment "eq3" and of Table 1 as published; docs/log.md has both.
 
     Deviation: images of 64 pixels, narrower networks; one AE2 for all joints; dropout and weight decay in the LDRs,
     one-cycle schedules, clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.  Why: it fits
