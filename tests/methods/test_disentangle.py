@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from ropes.causal.scm import Regime
 from ropes.methods.ropes.codes import Codes
 from ropes.methods.ropes.disentangle import AE2Trainer
+from ropes.methods.ropes.stages import AE2Stage
 from ropes.models.autoencoder import Standardise
 from tests import tiny
 
@@ -29,6 +31,12 @@ class Line(torch.nn.Module):
 
 def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     """The slopes of both joints, and the first four batches of AE2 `name`."""
+    slopes, taken, _ = begun(name, **changes)
+    return slopes, taken
+
+
+def begun(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any], AE2Stage]:
+    """The slopes of both joints, the first four batches of AE2 `name`, and its stage."""
     recipe = tiny.recipe(**changes)
     slopes = list(torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)))
     values = torch.rand(POSES, 2, 8, 8, generator=torch.Generator().manual_seed(1))
@@ -36,8 +44,10 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     scale = Standardise(2)
     scale.fit(values)
     taken: list[Any] = []
+    stages: list[AE2Stage] = []
 
-    def train(stage: Any, batch_at: Any, *_: Any, **__: Any) -> dict[str, Any]:
+    def train(stage: AE2Stage, batch_at: Any, *_: Any, **__: Any) -> dict[str, Any]:
+        stages.append(stage)
         taken.extend(batch_at(step) for step in range(4))
         return {}
 
@@ -47,7 +57,23 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=lambda *parts: "")
     lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
     AE2Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
-    return slopes, taken
+    return slopes, taken, stages[0]
+
+
+def test_objective_is_the_sum_of_its_terms() -> None:
+    given = {"joint_ae2": True, "sparsity_rows": 0}
+    _, (batch, *_), first = begun("joint", sparsity_start=0.5, **given)
+    codes, _, _, logits = batch
+    decoded = first.network.decode(first.network.encode(codes))
+    error = functional.mse_loss(decoded, codes)
+    torch.testing.assert_close(first.training_step(batch, 0), error)  # λ counts from half of the steps on
+    _, _, whole = begun("joint", **given)
+    sparsity = whole.training_step(batch, 0) - error
+    assert sparsity.item() > 0
+    slopes, _, also = begun("joint", decoded_logit_weight=2.0, **given)
+    found = torch.stack([(decoded * slope).flatten(1).sum(1) for slope in slopes], dim=1)
+    expected = error + sparsity + 2 * functional.mse_loss(found, logits)
+    torch.testing.assert_close(also.training_step(batch, 0), expected)
 
 
 def test_directional_derivatives_keep_rows_with_fewer_numbers() -> None:

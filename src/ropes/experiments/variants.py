@@ -56,6 +56,11 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "eq3-1": ("Eq. 3, λ 1", {**_EQ3, "sparsity_weights": (1.0,)}),
     "eq3-10": ("Eq. 3, λ 10", {**_EQ3, "sparsity_weights": (10.0,)}),
     "eq3-each": ("Eq. 3, λ .1, an AE2 for each joint, as in the paper", {**_EQ3, "joint_ae2": False}),
+    "eq3-later": ("Eq. 3, λ .1, after half of the steps by reconstruction alone", {**_EQ3, "sparsity_start": 0.5}),
+    "eq3-decoded": (
+        "Eq. 3, λ .1, and decoded codes with the logits of the codes",
+        {**_EQ3, "decoded_logit_weight": 1.0},
+    ),
     "eq3-noise": ("Eq. 3, λ .1, density ratios of noisy codes", {**_EQ3, **_NOISE}),
     "eq3-codes": ("Eq. 3, λ .1, codes whitened in 32 directions", {**_EQ3, **_CODES}),
     "eq3-scores": (

@@ -72,7 +72,7 @@ class AE2Trainer:
         upstream: list[str],
     ) -> None:
         self.context, self.codes, self.held_out = context, codes, held_out
-        self.scale, self.upstream = scale, upstream
+        self.ratios, self.scale, self.upstream = ratios, scale, upstream
         for ratio in ratios:
             ratio.requires_grad_(False).to(context.device)
         self.scores = codes.scores(ratios, context.device, show=context.show)
@@ -125,25 +125,38 @@ class AE2Trainer:
             scores = torch.stack([self.scores[rows, k] for k in subset])
             return self.codes.values[rows], scores, targets[subset], self.logits[rows][:, columns]
 
+        def ratios(decoded: Tensor) -> Tensor:
+            values = decoded if self.directions is None else self.directions.inverse(decoded)
+            return torch.stack([self.ratios[k](values) for k in columns], dim=1)
+
         network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
+        steps = optimisation.steps(len(self.codes.values))
         stage = AE2Stage(
             network,
             optimisation,
-            steps=optimisation.steps(len(self.codes.values)),
+            steps=steps,
             seed=context.seed("ae2", name),
             columns=columns,
             sparsity_weight=weight,
             logit_weight=recipe.logit_weight,
             score_weight=recipe.score_weight,
+            decoded_logit_weight=recipe.decoded_logit_weight,
+            sparsity_start=round(recipe.sparsity_start * steps),
+            ratios=ratios,
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
+        further = {
+            "decoded_logit_weight": recipe.decoded_logit_weight,
+            "sparsity_start": recipe.sparsity_start if weight else 0.0,
+        }
         settings = (
             name,
             weight,
             count,
             recipe.logit_weight,
             *([recipe.score_weight, _SCORE_LOSS] if recipe.score_weight else []),
+            *([{name: value for name, value in further.items() if value}] if any(further.values()) else []),
         )
         settings += (recipe.basis, recipe.directions) if self.directions else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)

@@ -70,9 +70,12 @@ def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) ->
 
 
 def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
-    """E (ẑ_i − LDR_i(y))², the mean over poses and joints; both (B, k).
+    """E (ẑ_i − LDR_i(y))², the mean over poses and joints; both (B, k).  Or E (LDR_i(g(ẑ)) − LDR_i(y))².
 
     Where reconstruction is perfect, ẑ_i = LDR_i(y) solves Eq. 1: J_gᵀ ∇_y LDR_i(y) is then exactly e_i.
+
+    Deviation: with `decoded_logit_weight`, decoded codes must have the logits of the codes, a term that Eq. 3 does not
+    have.  Why: reconstruction hardly needs what moves the codes little.  Effect: docs/eq3.md.
 
     Deviation: with `logit_weight`, as in row "ropes+logit" of Table 1, this term is added to Eq. 3.  Why: without
     perfect reconstruction, Eq. 3 alone is also solved by a decoder that moves along Δs_i for a coordinate i that its

@@ -17,7 +17,12 @@ Coordinates = Literal["ae2", "logits"]
 Basis = Literal["none", "codes", "scores", "whitened"]
 
 #: Fields of AE2, which coordinates of logits do without.
-_WITHOUT_AE2 = {"logit_weight": 0.0, "score_weight": 0.0, "sparsity_weights": (0.0,), "basis": "none", "directions": 0}
+_WITHOUT_AE2 = {
+    **dict.fromkeys(("logit_weight", "decoded_logit_weight", "score_weight", "sparsity_start"), 0.0),
+    "sparsity_weights": (0.0,),
+    "basis": "none",
+    "directions": 0,
+}
 #: Least number of cells of a student's first stage, along a side.
 _CELLS = 32
 
@@ -47,6 +52,9 @@ class RopesRecipe:
         joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
         sparsity_rows: rows of the sparsity matrix that one step of a joint AE2 estimates, in turn; 0 for all.
         logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
+        decoded_logit_weight: weight of the term that gives decoded codes the logits of the codes; 0 for the
+            paper's Eq. 3.
+        sparsity_start: fraction of AE2's steps before the term of λ is added; 0 for the paper's Eq. 3.
         score_weight: weight of the term that matches the gradient of each coordinate to its joint's score
             difference, see `ropes.methods.ropes.objectives.score_loss`; 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
@@ -77,6 +85,8 @@ class RopesRecipe:
     joint_ae2: bool = False
     sparsity_rows: int = 0
     logit_weight: float = 0.0
+    decoded_logit_weight: float = added(0.0)
+    sparsity_start: float = added(0.0)
     score_weight: float = 0.0
     code_noise: float = 0.0
     coordinates: Coordinates = "ae2"
@@ -94,7 +104,8 @@ class RopesRecipe:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
         require("above 0 and below 1", self, "search_share", "val_fraction")
-        require("at least 0", self, "sparsity_rows", "logit_weight", "score_weight", "code_noise")
+        weights = ("logit_weight", "decoded_logit_weight", "score_weight")
+        require("at least 0", self, "sparsity_rows", *weights, "code_noise")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
         if self.coordinates == "logits":
@@ -102,7 +113,7 @@ class RopesRecipe:
                 raise UserError("coordinates of logits need no AE2: leave basis and directions out")
             for name, unused in _WITHOUT_AE2.items():
                 object.__setattr__(self, name, unused)  # recipes that give the same weights are equal
-        require("between 0 and 1", self, "foreign")
+        require("between 0 and 1", self, "foreign", "sparsity_start")
         if not self.foreign:
             object.__setattr__(self, "student_encoder", _STUDENT_ENCODER)
             object.__setattr__(self, "student", _STUDENT)

@@ -1,5 +1,7 @@
 """The three training stages of ROPES: AE1 on images, one LDR per joint, AE2 on codes."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.utils.data import TensorDataset
@@ -118,6 +120,9 @@ class AE2Stage(Stage):
 
         L = E ‖y − g(h(y))‖² + λ Σ_i ‖E|J_gᵀ Δs_i| − e_i‖² (+ `logit_loss`, `score_loss` with their weights)
 
+    The second term is added from step `sparsity_start` on.  With `decoded_logit_weight`, `logit_loss` also compares the
+    logits of decoded codes with those of the codes; `ratios` gives them, (B, columns).
+
     The sum is over the joints in `columns`: one for a joint's own AE2, else all of them.  A batch may contain the score
     differences of only some joints; its sum is scaled up, which keeps it unbiased.
     """
@@ -137,12 +142,16 @@ class AE2Stage(Stage):
         sparsity_weight: float,
         logit_weight: float,
         score_weight: float = 0.0,
+        decoded_logit_weight: float = 0.0,
+        sparsity_start: int = 0,
+        ratios: Callable[[Tensor], Tensor],
         held_out: tuple[Tensor, Tensor, Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.columns = columns
         self.sparsity_weight = sparsity_weight
         self.logit_weight, self.score_weight = logit_weight, score_weight
+        self.decoded_logit_weight, self.sparsity_start, self.ratios = decoded_logit_weight, sparsity_start, ratios
         self.held_out = held_out
 
     def _losses(
@@ -160,6 +169,8 @@ class AE2Stage(Stage):
             further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent), targets)
         else:
             decoded = self.network.decode(coordinates)
+        if self.decoded_logit_weight:
+            further["decoded_logit"] = logit_loss(self.ratios(decoded), logits)
         return {
             "reconstruction": reconstruction_loss(codes, decoded),
             "logit": logit_loss(coordinates[:, self.columns], logits),
@@ -171,12 +182,15 @@ class AE2Stage(Stage):
 
         With directions, codes are (B, directions) and scores (k, B, directions).
         """
-        terms = self._losses(*batch, with_sparsity=self.sparsity_weight > 0)
+        with_sparsity = self.sparsity_weight > 0 and self.global_step >= self.sparsity_start
+        terms = self._losses(*batch, with_sparsity=with_sparsity)
         loss = terms["reconstruction"]
-        if self.sparsity_weight:
+        if with_sparsity:
             loss = loss + self.sparsity_weight * terms["sparsity"]
         if self.logit_weight:
             loss = loss + self.logit_weight * terms["logit"]
+        if self.decoded_logit_weight:
+            loss = loss + self.decoded_logit_weight * terms["decoded_logit"]
         if self.score_weight:
             loss = loss + self.score_weight * terms["score"]
         self.note(loss=loss, **terms)
