@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
@@ -60,9 +59,8 @@ def test_scores_that_were_not_measured_are_blank(tmp_path: Path) -> None:
     assert "Undefined, BetaVAE: factors depend on one another." in page
 
 
-@pytest.mark.parametrize("name", ["disentanglement-compact", "supervision-compact"])
-def test_committed_results_open_without_the_newer_metrics(name: str, tmp_path: Path) -> None:
-    found = results.read(Path(__file__).parents[2] / "results" / f"{name}.json")
+def test_results_without_the_newer_metrics_open(tmp_path: Path) -> None:
+    found = results.read(Path(__file__).parents[2] / "results" / "disentanglement-compact.json")
     results.write(tmp_path / "results.json", found)
     write_report(tmp_path, tmp_path / "page.html")
     assert "InfoM" not in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -193,8 +193,9 @@ def collect_results(
     rows: dict[str, Any] = {
         kind: tuple(row for part in parts for row in getattr(part, kind)) for kind in ("rows", *FURTHER)
     }
-    scene = None if plan.renderings else plan.scene
-    of_arms: dict[str, Any] = {"scene": scene, "hiding": "square"} if plan.measures == "joints" else {}
+    of_arms: dict[str, Any] = {"hiding": "square"} if plan.measures == "joints" else {}
+    if plan.measures != "actions" and not plan.renderings and any(map(plan.arm, plan.anchors)):
+        of_arms["scene"] = plan.scene
     results = Results(
         name=plan.name,
         preset=preset,

@@ -222,7 +222,7 @@ def study_markdown(found: Results) -> str:
     about = (
         f"{several}Errors of boosted trees, in shares of the factors' ranges.",
         sizes_text(rows),
-        origin(found, scene=False),
+        origin(found),
     )
     return paragraphs(
         Table([*heads, *scores.values()], first).markdown(),
