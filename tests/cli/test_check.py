@@ -20,6 +20,7 @@ def answer(folder: Path, change: float) -> Check:
     return ropes.check(calibrated(), write_recording(folder, change=late))
 
 
+@pytest.mark.slow
 def test_exit_codes_and_files(tmp_path: Path, stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     stub("ropes.evaluation.drift.check.check", result=answer(tmp_path / "fine", 0.0))
     assert cli.main(["check", "R", "--recording", "D"]) == 0

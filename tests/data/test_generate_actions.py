@@ -28,6 +28,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return made(tmp_path_factory.mktemp("pairs") / "data")
 
 
+@pytest.mark.slow
 def test_splits_match_the_setting(pairs: Dataset) -> None:
     held_out = SMALL.held_out
     assert tuple(pairs.splits) == SPLITS

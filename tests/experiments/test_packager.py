@@ -68,6 +68,7 @@ def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return out
 
 
+@pytest.mark.slow
 def test_package_contains_only_files_needed_for_prediction(packaged: Path, run: Path) -> None:
     same, made = ("run.json", "trust.safetensors", "student/weights.safetensors"), ("training.json", "MODEL_CARD.md")
     assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "calibration.json", *made)}

@@ -49,6 +49,7 @@ def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
     assert "Camera right: within" in text
 
 
+@pytest.mark.slow
 def test_the_page_is_self_contained_and_has_a_plot_for_each_joint(found: Check) -> None:
     overlay, drawn = arm_to_draw(found.frames.run)
     worst = worst_frames(found, overlay)

@@ -33,6 +33,7 @@ def page(source: str) -> Page:
     return Page(source)
 
 
+@pytest.mark.slow
 def test_page_loads_no_external_resource(source: str, page: Page) -> None:
     assert "script" not in page.tags
     assert "link" not in page.tags

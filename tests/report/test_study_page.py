@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
@@ -59,6 +60,7 @@ def test_scores_that_were_not_measured_are_blank(tmp_path: Path) -> None:
     assert "Undefined, BetaVAE: factors depend on one another." in page
 
 
+@pytest.mark.slow
 def test_results_without_the_newer_metrics_open(tmp_path: Path) -> None:
     found = results.read(Path(__file__).parents[2] / "results" / "disentanglement-compact.json")
     results.write(tmp_path / "results.json", found)

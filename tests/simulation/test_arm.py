@@ -22,6 +22,7 @@ def kuka() -> Setting:
     return arm_setting(KUKA, JOINTS, RANGES)
 
 
+@pytest.mark.slow
 def test_table_7_is_rescaled_to_the_joint_ranges(kuka: Setting) -> None:
     train = kuka.splits["train"]
     assert train.joints == JOINTS

@@ -29,6 +29,7 @@ def test_a_clean_camera_changes_nothing() -> None:
     assert (camera(3)(SCENE, 0) == SCENE).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(frame=st.integers(0, 19), seed=st.integers(0, 5), level=st.sampled_from(["webcam", "harsh"]))
 def test_frame_depends_only_on_seed_names_and_index(frame: int, seed: int, level: str) -> None:

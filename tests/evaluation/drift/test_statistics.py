@@ -38,6 +38,7 @@ def drift_of(differences: Floats, *, std: float = 1e-6, tests: int = 1, angles: 
     return drift(differences, np.full(n, std), poses, np.arange(n) / 30, tests=tests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "most", "few"), [(0.0, 0.09, 0), (0.5, 0.09, 0), (0.8, 0.12, 0.4), (0.95, 0.09, 1)])
 def test_false_alarms_are_about_five_percent(rho: float, most: float, few: float) -> None:
     rng, draws = np.random.default_rng(0), 250
@@ -60,6 +61,7 @@ def test_too_few_independent_frames_are_said_and_have_wider_intervals() -> None:
     assert min(slow_factors(FRAMES, 0.05 / 12, True)) > 1.5
 
 
+@pytest.mark.slow
 def test_all_joints_together_share_the_level() -> None:
     rng, draws, joints = np.random.default_rng(1), 150, 6
     alarms = 0
@@ -121,6 +123,7 @@ def test_the_error_of_zero_widens_the_offset_alone() -> None:
     assert other.trend == known.trend
 
 
+@pytest.mark.slow
 @given(st.floats(-5, 5), st.floats(-5, 5))
 def test_a_line_on_top_shifts_offset_and_trend_by_itself(offset: float, slope: float) -> None:
     noise = errors(np.random.default_rng(7), 0.3, frames=61)[:, 0]
@@ -133,6 +136,7 @@ def test_a_line_on_top_shifts_offset_and_trend_by_itself(offset: float, slope: f
     assert risen.trend.error == pytest.approx(plain.trend.error, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_variances_of_known_processes() -> None:
     rng, draws = np.random.default_rng(8), 200
     white = np.mean([long_run_variance(errors(rng, 0.0)[:, 0], 13) for _ in range(draws)])
