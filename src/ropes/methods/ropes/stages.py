@@ -182,10 +182,9 @@ class AE2Stage(Stage):
 
         With directions, codes are (B, directions) and scores (k, B, directions).
         """
-        with_sparsity = self.sparsity_weight > 0 and self.global_step >= self.sparsity_start
-        terms = self._losses(*batch, with_sparsity=with_sparsity)
+        terms = self._losses(*batch, with_sparsity=self.sparsity_weight > 0)  # recorded from the first step on
         loss = terms["reconstruction"]
-        if with_sparsity:
+        if self.sparsity_weight and self.global_step >= self.sparsity_start:
             loss = loss + self.sparsity_weight * terms["sparsity"]
         if self.logit_weight:
             loss = loss + self.logit_weight * terms["logit"]
