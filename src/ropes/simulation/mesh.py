@@ -126,14 +126,15 @@ def _without_needles(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Merge the fans of needles by which CAD programs fill planes, on which every edge collapse would flip a triangle.
 
-    Surfaces that are not closed stay as they are.
+    Surfaces that are not closed, or thinner than the tolerance, stay as they are.
     """
     import manifold3d
 
     body = manifold3d.Manifold(manifold3d.Mesh(points.astype(np.float32), faces.astype(np.uint32)))
-    if body.status() != manifold3d.Error.NoError:
+    simple = body.simplify(_TOLERANCE * float(np.linalg.norm(np.ptp(points, axis=0))))
+    if body.status() != manifold3d.Error.NoError or simple.is_empty():
         return points, faces
-    merged = body.simplify(_TOLERANCE * float(np.linalg.norm(np.ptp(points, axis=0)))).to_mesh()
+    merged = simple.to_mesh()
     return merged.vert_properties[:, :3].astype(np.float64), merged.tri_verts.astype(np.int64)
 
 
