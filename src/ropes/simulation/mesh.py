@@ -1,14 +1,15 @@
 """Simplifies the meshes of a URDF to 5% of their triangles and caches them on disk.
 
-Small software-rendered images spend nearly all their time on triangles smaller than a pixel.  Vertices come from
-quadric edge collapse; where it stalls, up to 7.5% of the triangles stay.  Normals and colours come from the original
-surface, so shading and texture stay the same.
+Small software-rendered images spend nearly all their time on triangles smaller than a pixel. Vertices come from quadric
+edge collapse; where it stalls on a closed surface, up to 7.5% of the triangles stay. Normals and colours come from the
+original surface, so shading and texture stay the same.
 """
 
 import shutil
 import tempfile
 import xml.etree.ElementTree as ET
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,8 @@ from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
 KEPT_FRACTION = 0.05
 _FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
 #: Triangles, in units of the target, above which edge collapse has stalled; tolerance of `_without_needles`, in
-#: diagonals of the mesh.
-_STALLED, _TOLERANCE = 1.5, 1 / 2000
+#: diagonals of the mesh; share of the volume that it may change.
+_STALLED, _TOLERANCE, _LOST = 1.5, 1 / 2000, 0.05
 # Weight of a difference in normals against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
 
@@ -126,13 +127,15 @@ def _without_needles(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Merge the fans of needles by which CAD programs fill planes, on which every edge collapse would flip a triangle.
 
-    Surfaces that are not closed, or thinner than the tolerance, stay as they are.
+    Surfaces that are not closed stay as they are, and thin ones that would lose volume.
     """
     import manifold3d
 
     body = manifold3d.Manifold(manifold3d.Mesh(points.astype(np.float32), faces.astype(np.uint32)))
+    if body.status() != manifold3d.Error.NoError:
+        return points, faces
     simple = body.simplify(_TOLERANCE * float(np.linalg.norm(np.ptp(points, axis=0))))
-    if body.status() != manifold3d.Error.NoError or simple.is_empty():
+    if abs(simple.volume() - body.volume()) > _LOST * body.volume():
         return points, faces
     merged = simple.to_mesh()
     return merged.vert_properties[:, :3].astype(np.float64), merged.tri_verts.astype(np.int64)
@@ -148,7 +151,7 @@ def _key(urdf: Path, fraction: float) -> str:
     """A checksum of all inputs of the copy, including this code."""
     import fast_simplification
 
-    digest = sha256(f"{fraction} {fast_simplification.__version__}".encode())
+    digest = sha256(f"{fraction} {fast_simplification.__version__} {version('manifold3d')}".encode())
     for module in ("mesh.py", "surface.py"):
         digest.update(Path(__file__).with_name(module).read_bytes())
     digest.update(arm_digest(urdf).encode())

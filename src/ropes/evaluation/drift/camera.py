@@ -81,7 +81,6 @@ class CameraDrift:
 
 
 @torch.no_grad()
-@torch.no_grad()
 def camera_drift(
     camera: str, frames: Tensor, registration: Registration, view: int = 0, *, scale: float = 1.0
 ) -> CameraDrift:

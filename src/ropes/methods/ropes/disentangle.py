@@ -1,5 +1,6 @@
 """The third stage of ROPES: trains AE2, and selects λ on held-out anchors."""
 
+import copy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -125,8 +126,10 @@ class AE2Trainer:
             scores = torch.stack([self.scores[rows, k] for k in subset])
             return self.codes.values[rows], scores, targets[subset], self.logits[rows][:, columns]
 
+        directions = copy.deepcopy(self.directions).to(context.device) if self.directions else None
+
         def ratios(decoded: Tensor) -> Tensor:
-            values = decoded if self.directions is None else self.directions.inverse(decoded)
+            values = decoded if directions is None else directions.inverse(decoded)
             return torch.stack([self.ratios[k](values) for k in columns], dim=1)
 
         network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
