@@ -43,6 +43,7 @@ def measured(data: Path, tiny_run: Path, tmp_path_factory: pytest.TempPathFactor
     return out
 
 
+@pytest.mark.slow
 def test_each_split_and_occlusion_has_a_row(measured: Path) -> None:
     rows = results.read(measured / "results.json").pose_rows
     assert [(row.setup, row.method, row.split, row.occlusion, row.seed) for row in rows] == [

@@ -51,6 +51,7 @@ def test_refitting_a_finished_run_changes_no_byte(finished: Path, tiny_data: Pat
     assert tiny.tree(finished) == before
 
 
+@pytest.mark.slow
 def test_retrained_weights_record_the_current_version_and_machine(finished: Path, tiny_data: Path) -> None:
     (finished / "vae" / "weights.safetensors").unlink()
     assert fit(tiny_data, finished).version == __version__
@@ -68,6 +69,7 @@ def test_weights_with_changed_inputs_record_the_current_version(finished: Path, 
     assert made(finished) == (__version__, __version__, device_name())
 
 
+@pytest.mark.slow
 def test_changed_recipe_records_the_current_version(finished: Path, tiny_data: Path) -> None:
     fit(tiny_data, finished, beta=2.0)
     assert made(finished) == (__version__, __version__, device_name())

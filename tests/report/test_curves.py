@@ -75,6 +75,7 @@ def test_fits_without_a_data_description_give_no_curve() -> None:
     assert series(over_seeds(ROWS[:8]), "anchors") == {}
 
 
+@pytest.mark.slow
 def test_curves_include_the_paper() -> None:
     (cells,) = series(over_seeds(ROWS), "anchors").values()
     panels = error_curves(cells, "anchors").axes

@@ -25,6 +25,7 @@ def test_each_object_changes_only_with_its_own_variables(noun: str) -> None:
         assert changed == (name in THINGS[noun].variables), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["a value between", "both at once", "the other side"])
 def test_objects_digest_changes_with_their_appearance(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, before = things.BUILDERS["cabinet"], objects_digest()

@@ -48,6 +48,7 @@ def test_false_alarms_are_about_five_percent(rho: float, most: float, few: float
     assert np.mean([each.few for each in found]) <= few
 
 
+@pytest.mark.slow
 def test_too_few_independent_frames_are_said_and_have_wider_intervals() -> None:
     rng, joints = np.random.default_rng(11), 6
     alarms = few = 0.0
