@@ -26,7 +26,7 @@ _LEAST_SLOPE = 1.0
 #: Frames that are registered at a time.
 _CHUNK = 128
 #: Largest shift in pixels by the linear fit, and how much better another place must match.
-_NEAR, _BETTER = 3, 1.5
+_NEAR, _BETTER = 2, 1.5
 #: Change of the light that counts, stops.
 LIGHT_CHANGED = 0.1
 
