@@ -10,8 +10,13 @@ from ropes.methods.recipes import Recipe
 from ropes.models.delta_shape import DeltaConfig
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED
 
-#: Ablations: without one term or both.
-ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
+#: Ablations: without one term or both; changes of a recipe.
+_LEFT_OUT: Mapping[str, dict[str, Any]] = {
+    "no-contrast": {"contrast": 0.0},
+    "no-sparsity": {"sparsity": 0.0},
+    "classification": {"contrast": 0.0, "sparsity": 0.0},
+}
+ABLATED = tuple(f"cde-global@{name}" for name in _LEFT_OUT)
 #: With the baselines' ResNet; with an encoder that starts from the packaged estimator.
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", f"cde-global@{ARM_ESTIMATOR}"
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
@@ -39,7 +44,7 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
 #: At least as many patches as an image has.
 _ALL = 1_000_000
 #: Variant → how it differs from our reading of the paper, in words; changes of the recipe; changes of the network.
-_OPTIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+_OPTIONS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
     "cde-global@contrast-sum": ("deltas of whole images, contrast summed over the batch", {"contrast_sum": True}, {}),
     "cde-global@contrast-0.2": ("deltas of whole images, contrast weighs .2", {"contrast": 0.2}, {}),
     "cde-global@contrast-20": ("deltas of whole images, contrast weighs 20", {"contrast": 20.0}, {}),
@@ -50,9 +55,9 @@ _OPTIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"sparsity": 100.0},
         {},
     ),
-    "cde-patch@no-contrast": ("deltas of patches, without contrast", {"contrast": 0.0}, {}),
-    "cde-patch@no-sparsity": ("deltas of patches, without sparsity", {"sparsity": 0.0}, {}),
-    "cde-patch@classification": ("deltas of patches, classification alone", {"contrast": 0.0, "sparsity": 0.0}, {}),
+    "cde-patch@no-contrast": ("deltas of patches, without contrast", _LEFT_OUT["no-contrast"], {}),
+    "cde-patch@no-sparsity": ("deltas of patches, without sparsity", _LEFT_OUT["no-sparsity"], {}),
+    "cde-patch@classification": ("deltas of patches, classification alone", _LEFT_OUT["classification"], {}),
     "cde-patch@contrast-sum": ("deltas of patches, contrast summed over the batch", {"contrast_sum": True}, {}),
     "cde-patch@features": ("deltas of patches, of those whose features change most", {}, {"change": "features"}),
     "cde-patch@aggregate": ("deltas of patches, their mean classified", {}, {"aggregate": True}),
@@ -68,11 +73,7 @@ def ablations(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     Args:
         recipe: of the method `cde-global`.
     """
-    terms = (0.0, recipe.sparsity), (recipe.contrast, 0.0), (0.0, 0.0)
-    return {
-        label: replace(recipe, contrast=contrast, sparsity=sparsity)
-        for label, (contrast, sparsity) in zip(ABLATED, terms, strict=True)
-    }
+    return {f"cde-global@{name}": replace(recipe, **changes) for name, changes in _LEFT_OUT.items()}
 
 
 def options(recipes: Mapping[str, Recipe]) -> Mapping[str, DeltaRecipe]:

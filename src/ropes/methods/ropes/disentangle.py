@@ -1,6 +1,5 @@
 """The third stage of ROPES: trains AE2, and selects λ on held-out anchors."""
 
-import copy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -126,10 +125,8 @@ class AE2Trainer:
             scores = torch.stack([self.scores[rows, k] for k in subset])
             return self.codes.values[rows], scores, targets[subset], self.logits[rows][:, columns]
 
-        directions = copy.deepcopy(self.directions).to(context.device) if self.directions else None
-
         def ratios(decoded: Tensor) -> Tensor:
-            values = decoded if directions is None else directions.inverse(decoded)
+            values = self._codes_of(decoded)
             return torch.stack([self.ratios[k](values) for k in columns], dim=1)
 
         network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
@@ -150,8 +147,7 @@ class AE2Trainer:
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
         further = {
-            "decoded_logit_weight": recipe.decoded_logit_weight,
-            "sparsity_start": recipe.sparsity_start if weight else 0.0,
+            name: value for name in ("decoded_logit_weight", "sparsity_start") if (value := getattr(recipe, name))
         }
         settings = (
             name,
@@ -159,7 +155,7 @@ class AE2Trainer:
             count,
             recipe.logit_weight,
             *([recipe.score_weight, _SCORE_LOSS] if recipe.score_weight else []),
-            *([{name: value for name, value in further.items() if value}] if any(further.values()) else []),
+            *([further] if further else []),
         )
         settings += (recipe.basis, recipe.directions) if self.directions else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
@@ -208,8 +204,11 @@ class AE2Trainer:
 
     def _decode(self, network: AE2 | DenseAE2, coordinates: Tensor) -> Tensor:
         """Coordinates (B, d) → standardised codes (B, V, 8, 8)."""
-        decoded = network.decode(coordinates)
-        return decoded if self.directions is None else self.directions.inverse(decoded)
+        return self._codes_of(network.decode(coordinates))
+
+    def _codes_of(self, decoded: Tensor) -> Tensor:
+        """Output of an AE2 → standardised codes (B, V, 8, 8), on its device."""
+        return decoded if self.directions is None else self.directions.to(decoded.device).inverse(decoded)
 
 
 def fit_ae2(
