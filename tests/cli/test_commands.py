@@ -187,10 +187,11 @@ def test_tables_command_checks_the_readme_and_the_docs(stub: Stub) -> None:
 def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     runs = stub("ropes.experiments.run.reproduce", result="the results")
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
-    words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true"
+    words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true --trial"
     assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "settings": None}
     options |= {"workers": None, "processes": None, "recorded": None, "precision": "32-true", "scene": None}
+    options |= {"trial": True}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]

@@ -9,8 +9,16 @@ from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
+from ropes.experiments.run import reproduce
 from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
-from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
+from ropes.methods.recipes import (
+    PRESETS,
+    EncoderRecipe,
+    Optimisation,
+    RopesRecipe,
+    encoder_recipe,
+    ropes_recipe,
+)
 from ropes.methods.registry import method_of, recipe_of
 from ropes.simulation.settings import SETTINGS, setting_named
 from tests import tiny
@@ -147,3 +155,28 @@ def test_unknown_experiments_are_refused() -> None:
         experiment("demo", "compct")
     with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
         experiment("demo", "compact", ("ropes", "anchord"))
+
+
+@pytest.mark.parametrize("name", sorted(DEFAULT_METHODS))
+def test_trial_is_a_hundredth_of_an_experiment(name: str) -> None:
+    plan = experiment(name, "paper")
+    trial = plan.trial()
+    assert trial.name == f"{name}-trial"
+    assert trial.seeds == plan.seeds[:1]
+    assert trial.anchors.keys() == plan.anchors.keys()
+    assert all(trial.anchors[each] == max(40, plan.anchors[each] // 100) for each in plan.anchors)
+    for label, recipe in plan.recipes.items():
+        small = trial.recipes[label]
+        assert small.shape == recipe.shape
+        stages = {name: value for name, value in vars(recipe).items() if isinstance(value, Optimisation)}
+        if not getattr(recipe, "foreign", 0):
+            stages.pop("student", None)  # which is not fitted
+        assert stages
+        for stage, optimisation in stages.items():
+            data = 1_000_000
+            assert getattr(small, stage).steps(data // 100) <= max(1, round(optimisation.steps(data) / 100) + 1)
+
+
+def test_trial_refuses_recordings(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="leave --trial or --data out"):
+        reproduce("causal-triplet", preset="compact", out=tmp_path, recorded=tmp_path, trial=True)

@@ -17,7 +17,7 @@ from ropes.report.differences import Marks, beside_the_paper, of_condition, of_m
 from ropes.report.markdown import markdown
 
 REPOSITORY = Path(__file__).parents[2]
-MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?=$|: MCC)")
+MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?=$|: MCC|: R²)")
 
 
 @pytest.mark.parametrize("method", [*methods_of("joints"), *ROPES_VARIANTS, "plug-in"])
@@ -34,9 +34,10 @@ def test_every_objective_has_its_own_note(variant: str) -> None:
     assert of_method(f"ropes@{variant}", "paper")
 
 
-def test_paper_methods_at_paper_size_need_no_mark() -> None:
-    own = [method for method in (*methods_of("joints"), *ROPES_VARIANTS) if not of_method(method, "paper")]
-    assert own == ["jointnet", "ropes", "ropes@eq3"]
+def test_paper_methods_at_paper_size_have_a_mark_of_their_own() -> None:
+    for method in ("jointnet", "ropes", "ropes@eq3"):
+        assert of_method(method, "paper").startswith("the paper's sizes")
+        assert of_method(method, "compact").startswith(("a smaller network", "smaller networks"))
 
 
 def test_settings_with_different_test_poses_have_a_note() -> None:
@@ -61,8 +62,10 @@ def test_page_and_terminal_list_differences_in_one_sentence() -> None:
     place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
     rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
     told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
-    assert told[0].startswith("Differences from the paper's row: in distribution the test angles vary")
-    assert told[1:] == ["", "", ""]  # nothing differs; no published row
+    assert told[0].startswith("Differences from the paper's row: the paper's sizes and Eq. 3, ")
+    assert "; in distribution the test angles vary" in told[0]
+    assert "the angles" not in told[1]  # shifted poses are the paper's
+    assert told[2:] == ["", ""]  # no published row
 
 
 @pytest.mark.parametrize("name", ["panda-2c", "table1", "table2", "curves"])

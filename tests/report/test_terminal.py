@@ -12,6 +12,7 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.inference.calibration import Calibration, CalibrationErrors
 from ropes.methods.uncertainty.conformal import Intervals
+from ropes.report.differences import of_method
 from ropes.report.terminal import print_calibration, print_table
 from ropes.report.words import error
 from tests.report.conftest import SETUPS, made_up_rows
@@ -88,7 +89,7 @@ def test_label_free_figures_come_first_and_tables_are_labelled() -> None:
     lines = printed([row, free, labelled])
     joints = "joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary."
     begun = "Differences from the paper's row:"
-    ropes = f"{begun} smaller networks than the paper's, and another objective than Eq. 3; {joints}"
+    ropes = f"{begun} {of_method('ropes', 'compact')}; {joints}"
     cnn = f"{begun} not in the paper; {joints}"
     assert [line.rstrip() for line in lines if line and line[0] not in "┏┡┃└│"][1:] == [
         f"{row.setup}, ropes",

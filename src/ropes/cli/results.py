@@ -99,6 +99,7 @@ class Reproduce:
       ropes reproduce delta-options --out runs/delta-options
       ropes reproduce six-joints --out runs/six-joints
       ropes reproduce cameras --out runs/cameras
+      ropes reproduce table1 --preset paper --trial --out runs/table1-trial
     """
 
     name: Annotated[
@@ -150,6 +151,9 @@ class Reproduce:
 
     scene: SceneName | None = None
     """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
+    trial: bool = False
+    """Run all stages with 1% of the data and of the training steps, and networks of full size: shows in minutes
+    whether the experiment runs on this machine, such as --preset paper without a GPU."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
@@ -196,6 +200,7 @@ class Reproduce:
                 recorded=self.data,
                 precision=self.precision,
                 scene=self.scene,
+                trial=self.trial,
             )
         except UnfinishedError:
             finished = read(path)

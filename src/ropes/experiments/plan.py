@@ -1,15 +1,19 @@
 """The configuration of an experiment: data sets, methods, anchors, seeds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from ropes.common.hardware import RequestedPrecision
-from ropes.methods.recipes import EncoderRecipe, Recipe
+from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import Setting, find_setting, setting_named, usual_renderer
+
+#: Fraction of the training data and steps of a trial, and the least number of its anchors and of its test poses.
+_TRIAL_SHARE, _TRIAL_ANCHORS, _TRIAL_POSES = 0.01, 40, 100
+_TRIAL_SIZES = ProtocolSizes(repeats=2, fit=50, test=25)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +120,38 @@ class Experiment:
         if independent and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
             return replace(recipe, independent=True)
         return recipe
+
+    def trial(self) -> "Experiment":
+        """The same fits with 1% of the data, of the training steps and of the paper's draws, and the first seed.
+
+        All networks have their full sizes.  It shows in minutes whether the experiment runs on a machine; its results
+        have a name of their own and say nothing about the method.
+        """
+        return replace(
+            self,
+            name=f"{self.name}-trial",
+            recipes={label: _on_trial(recipe) for label, recipe in self.recipes.items()},
+            own={dataset: {label: _on_trial(each) for label, each in own.items()} for dataset, own in self.own.items()},
+            anchors={dataset: _share_of(count, _TRIAL_ANCHORS) for dataset, count in self.anchors.items()},
+            test_anchors=_share_of(self.test_anchors, _TRIAL_POSES),
+            labelled=None if self.labelled is None else _share_of(self.labelled, _TRIAL_POSES),
+            seeds=self.seeds[:1],
+            sizes=_TRIAL_SIZES,
+        )
+
+
+def _on_trial(recipe: Recipe) -> Recipe:
+    """A recipe with 1% of its anchors and training samples."""
+    changes: dict[str, object] = {}
+    for each in fields(recipe):
+        value = getattr(recipe, each.name)
+        if isinstance(value, Optimisation):
+            changes[each.name] = replace(value, min_samples=_share_of(value.min_samples, 0))
+        elif each.name == "anchors" and value is not None:
+            changes[each.name] = _share_of(value, _TRIAL_ANCHORS)
+    return replace(recipe, **changes)
+
+
+def _share_of(count: int, least: int) -> int:
+    """1% of a number, at least `least`."""
+    return max(least, round(_TRIAL_SHARE * count))

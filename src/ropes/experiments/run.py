@@ -61,6 +61,7 @@ def reproduce(
     recorded: Path | None = None,
     precision: RequestedPrecision = "auto",
     scene: SceneName | None = None,
+    trial: bool = False,
     show: bool = True,
 ) -> Results:
     """Run an experiment of the papers in the folder `out`; an interrupted one resumes.
@@ -80,6 +81,7 @@ def reproduce(
             `ropes.methods.readers.load_reader`.
         scene: background of arms, see `ropes.simulation.backgrounds`; None for panda-gym's, as in the ROPES
             paper.
+        trial: run `Experiment.trial` instead, with 1% of the data.
         show: show progress.
 
     Raises:
@@ -89,12 +91,15 @@ def reproduce(
     has_arms = name not in ("delta-options", "disentanglement", "hold-outs") and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
+    if trial and recorded is not None:
+        raise UserError("a trial is of simulated data; leave --trial or --data out")
     families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
     plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision)
     if scene is not None and plan.renderings:
         raise UserError(f"{name} has a scene for each renderer; leave --scene out")
     if has_arms and not plan.renderings:
         plan = replace(plan, scene=scene or "panda-gym")
+    plan = plan.trial() if trial else plan
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     for setting in settings or ():

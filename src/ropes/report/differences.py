@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ropes.evaluation.paper import ONE_CAMERA, mse_comparable
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, without_labels
 from ropes.experiments.variants import OBJECTIVES
+from ropes.methods.optimisation import Preset
 from ropes.methods.registry import method_of
 from ropes.report.words import FITTED, TABLE1_ORDER, UNLABELLED, capitalised, counted, fixed, in_words, joint_label
 
@@ -13,21 +14,31 @@ _NOT_IN_PAPER = "not in the paper"
 _METHODS = {
     "anchored": f"{_NOT_IN_PAPER}; also uses which images belong to the same anchor",
     "ldr": f"{_NOT_IN_PAPER}: one encoder, trained end to end to classify the policies",
-    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of the density ratios, without AE2",
+    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of the density ratios, without AE2; with a student as ropes",
     "ropes@encoder": f"{_NOT_IN_PAPER}: score differences imposed on AE2's encoder",
     "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios",
 }
-#: The paper's methods and objectives → their differences under the compact preset.
-_COMPACT = {
-    "jointnet": "a smaller network than the paper's, trained on fewer images",
-    "ropes": "smaller networks than the paper's, and another objective than Eq. 3",
-    "ropes@eq3": "smaller networks than the paper's, with one AE2 for all joints and λ = .1",
+#: The paper's methods and objectives → their differences under each preset.
+_OF_THE_PAPER: dict[str, dict[Preset, str]] = {
+    "jointnet": {
+        "compact": "a smaller network than the paper's, trained on fewer images",
+        "paper": "the paper's sizes, on grey images, with patches of 16 pixels and a tenth of the anchors held out",
+    },
+    "ropes": {
+        "compact": "smaller networks than the paper's, another objective than Eq. 3, and a student trained on images "
+        "with foreign objects",
+        "paper": "the paper's sizes and Eq. 3, λ chosen on a tenth of the anchors, and up to 20 passes of the LDRs",
+    },
+    "ropes@eq3": {
+        "compact": "smaller networks than the paper's, with one AE2 for all joints and λ = .1",
+        "paper": "the paper's sizes, with one AE2 for all joints and λ = .1",
+    },
 }
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def of_method(method: str, preset: str) -> str:
-    """How a method differs from the paper's ROPES or RoboPEPP; empty for the paper's method in its own sizes.
+    """How a method differs from the paper's ROPES or RoboPEPP.
 
     Args:
         method: as in a row, METHOD or METHOD@VARIANT.
@@ -37,9 +48,9 @@ def of_method(method: str, preset: str) -> str:
     if method not in _METHODS and variant in OBJECTIVES:
         sizes = "smaller networks than the paper's; " if preset == "compact" else ""
         return f"{sizes}{_NOT_IN_PAPER} in this form: {OBJECTIVES[variant]}"
-    name = method if method in _METHODS or method in _COMPACT else method_of(method)
-    if name in _COMPACT:
-        return _COMPACT[name] if preset == "compact" else ""
+    name = method if method in _METHODS or method in _OF_THE_PAPER else method_of(method)
+    if name in _OF_THE_PAPER:
+        return _OF_THE_PAPER[name]["compact" if preset == "compact" else "paper"]
     return _METHODS.get(name, _NOT_IN_PAPER)
 
 

@@ -133,21 +133,34 @@ def _methods(
 
 
 def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], marks: Marks) -> list[Line]:
-    """A line for each method with its MCC, bold where it reaches the paper's, then the paper's.
+    """A line for each method with its MCC and one with its R², bold where they reach the paper's; then the paper's.
 
-    The MCC of the best assignment of coordinates to joints stands in brackets.
+    The MCC of the best assignment of coordinates to joints stands in brackets.  R² is after a line on labels; where it
+    is not recorded it is the squared MCC, as is the paper's.
     """
-    lines: list[Line] = []
     theirs = _of_paper(fits.values(), joints, "paper_mcc")
+    squared = [None if bar is None else bar**2 for bar in theirs]
+    by_mcc, by_r2 = list[Line](), list[Line]()
     most_labelled = {method: fits[method, fewer] for method, fewer in sorted(fits, reverse=True)}
     for method, at in sorted(most_labelled.items()):
-        shown = []
-        for joint, bar in zip(joints, theirs, strict=True):
-            mcc, matched = (getattr(at.get(joint), name, None) for name in ("mcc", "mcc_matched"))
-            reached = mcc is not None and bar is not None and round(mcc, 3) >= bar
-            shown.append(Entry(fixed(mcc), (), reached, "" if matched is None else fixed(matched)))
-        lines.append([f"{marks.method(method, method_label(method))}: MCC", "", *shown])
-    return lines + _published(["the paper's ROPES: MCC", ""], theirs)
+        words = marks.method(method, method_label(method))
+        cells = [at.get(joint) for joint in joints]
+        by_mcc.append([f"{words}: MCC", "", *map(_mcc, cells, theirs)])
+        by_r2.append([f"{words}: R²", "", *map(_r2, cells, squared)])
+    paper_mcc = _published(["the paper's ROPES: MCC", ""], theirs)
+    return by_mcc + paper_mcc + by_r2 + _published(["the paper's ROPES: R²", ""], squared)
+
+
+def _mcc(cell: JointErrors | None, bar: float | None) -> Entry:
+    mcc, matched = (getattr(cell, name, None) for name in ("mcc", "mcc_matched"))
+    reached = mcc is not None and bar is not None and round(mcc, 3) >= bar
+    return Entry(fixed(mcc), (), reached, "" if matched is None else fixed(matched))
+
+
+def _r2(cell: JointErrors | None, bar: float | None) -> Entry:
+    mcc, r2 = (getattr(cell, name, None) for name in ("mcc", "r2"))
+    r2 = mcc**2 if r2 is None and mcc is not None else r2
+    return Entry(fixed(r2), (), r2 is not None and bar is not None and round(r2, 3) >= round(bar, 3))
 
 
 def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
