@@ -164,3 +164,28 @@ def test_missing_egl_is_refused_without_writing_files(
     )
     assert "EGL is missing; sudo apt install libegl1 libgl1-mesa-dri" in said
     assert not (tmp_path / "D").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [
+        ("--setting panda-1c-independent --anchors 2", "ropes.data.generate.simulate"),
+        ("--setting finger-cube --samples 2", "ropes.data.generate_finger.simulate_finger"),
+        ("--setting action-pairs --samples 2", "ropes.data.generate_actions.simulate_pairs"),
+        ("--setting arm-actions --samples 2", "ropes.data.generate_actions.simulate_arm_actions"),
+    ],
+)
+def test_images_have_the_requested_size(words: str, function: str, stub: Stub) -> None:
+    calls = stub(function)
+    assert cli.main(["simulate", *words.split(), "--image-size", "256", "--out", "D"]) == 0
+    assert calls[0][0][0].image_size == 256
+    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
+    stub("ropes.data.generate.simulate")
+    own = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 7 --image-size 320 --out D"
+    assert cli.main(own.split()) == 0
+    assert arms[0][1]["image_size"] == 320
+
+
+def test_images_of_a_few_pixels_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "simulate --setting panda-1c-independent --anchors 2 --image-size 8 --out D"
+    assert "--image-size is 8; it must be 16 or more" in refusal(capsys, *words.split())

@@ -11,6 +11,7 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.experiments.run import reproduce
 from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
+from ropes.methods.recipe import input_size
 from ropes.methods.recipes import (
     PRESETS,
     EncoderRecipe,
@@ -180,3 +181,19 @@ def test_trial_is_a_hundredth_of_an_experiment(name: str) -> None:
 def test_trial_refuses_recordings(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="leave --trial or --data out"):
         reproduce("causal-triplet", preset="compact", out=tmp_path, recorded=tmp_path, trial=True)
+
+
+def test_resolution_compares_windows_of_larger_images_on_the_same_data() -> None:
+    plan = experiment("resolution", "compact")
+    encoders = {label: recipe.shape for label, recipe in plan.recipes.items()}
+    assert {label: input_size(shape) for label, shape in encoders.items()} == {
+        "anchored@128-pixels": 128,
+        "anchored@256-pixels": 256,
+        "anchored@512-pixels": 512,
+    }
+    assert {shape.image_size for shape in encoders.values()} == {128}
+    arm = plan.arm("panda-2c-independent")
+    assert arm is not None
+    assert arm.image_size == 512
+    with pytest.raises(UserError, match="whose encoder has a window"):
+        experiment("resolution", "compact", ["ldr"])

@@ -90,6 +90,7 @@ class Reproduce:
       ropes reproduce panda-2c --out runs/panda-2c
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
+      ropes reproduce resolution --out runs/resolution
       ropes reproduce table2 --out runs/table2
       ropes reproduce eq3 --out runs/eq3
       ropes reproduce disentanglement --out runs/disentanglement
@@ -114,6 +115,7 @@ class Reproduce:
             "eq3",
             "hold-outs",
             "panda-2c",
+            "resolution",
             "six-joints",
             "supervision",
             "table1",
@@ -123,12 +125,12 @@ class Reproduce:
     ]
     """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, the packaged estimator;
     table1: the paper's Table 1; table2: comparison with supervised methods at several numbers of labels; curves: error
-    against anchors and image size; coverage: coverage of the 90% intervals; disentanglement: VAEs on a
-    robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
-    of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
-    from image pairs; hold-outs: causal-triplet with five other sets of held-out objects; delta-options: variants of
-    causal delta embeddings; cameras: the same poses by both renderers, clean and with the faults of a webcam and of a
-    harsh camera (needs MuJoCo)."""
+    against anchors and image size; resolution: windows around the hand from images of up to 512 pixels; coverage:
+    coverage of the 90% intervals; disentanglement: VAEs on a robot finger with a cube; supervision: interventions and
+    pairs as supervision, on the same images; eq3: objectives of method ropes; six-joints: one camera and six joints,
+    three under intervention; causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five
+    other sets of held-out objects; delta-options: variants of causal delta embeddings; cameras: the same poses by both
+    renderers, clean and with the faults of a webcam and of a harsh camera (needs MuJoCo)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"

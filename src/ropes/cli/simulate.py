@@ -76,6 +76,8 @@ class Simulate:
     scene: Annotated[SceneName | None, tyro.conf.arg(help=_SCENE_HELP)] = None
     colour: bool = False
     """Store images of an arm in RGB instead of grey."""
+    image_size: int | None = None
+    """Side of the square images in pixels; 128 if omitted, and 64 with --setting action-pairs."""
     test_anchors: int = 2000
     """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
@@ -115,6 +117,7 @@ class Simulate:
             raise UserError(f"--no-state does not go with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         at_least(1, workers=self.workers)
+        at_least(16, image_size=self.image_size)
         if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self._views or self.name):
@@ -151,7 +154,7 @@ class Simulate:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
 
-            finger = FingerSetting(**self._renderer("white", note))
+            finger = FingerSetting(**self._drawn("white", note))
             simulate_finger(finger, **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
@@ -160,7 +163,7 @@ class Simulate:
 
             objects = 1 if self.objects is None else self.objects
             name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
-            simulate_pairs(PairsSetting(name=name, objects=objects, **self._renderer("white", note)), **pairs)
+            simulate_pairs(PairsSetting(name=name, objects=objects, **self._drawn("white", note)), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 
@@ -180,6 +183,11 @@ class Simulate:
             note(scene)
         return {} if chosen is None else {"renderer": chosen}
 
+    def _drawn(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:
+        """Renderer and image size of a setting without an arm, where they are not its own."""
+        size = {} if self.image_size is None else {"image_size": self.image_size}
+        return {**size, **self._renderer(scene, note)}
+
     def _arm(self, name: str | None, note: Callable[[str], None]) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
         if self.urdf is None:
@@ -195,6 +203,7 @@ class Simulate:
                 camera_level=level,
                 colour=colour,
                 requested_renderer=self.renderer,
+                image_size=self.image_size or setting.image_size,
             )
         from ropes.simulation.arm import arm_setting
 
@@ -208,6 +217,7 @@ class Simulate:
             scene=self._scene("white"),
             camera_level=self._level or "clean",
             colour=self.colour,
+            **({} if self.image_size is None else {"image_size": self.image_size}),
         )
         return setting if self.renderer is None else replace(setting, requested_renderer=self.renderer)
 

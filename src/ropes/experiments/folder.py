@@ -89,8 +89,9 @@ def _description(plan: Experiment) -> dict[str, Any]:
         description["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":
         description["scene"] = plan.scene
-    if plan.labelled is None:
-        del description["labelled"]
+    for name in ("image_size", "labelled"):
+        if description[name] is None:
+            del description[name]
     return description if plan.recorded is None else {**description, "recorded": _checksums(Path(plan.recorded))}
 
 

@@ -65,6 +65,7 @@ class Experiment:
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
         scene: background of arms, see `ropes.simulation.backgrounds`.
         full_meshes: whether arms are rendered with all their triangles.
+        image_size: side of the images of arms, pixels; None for that of the setting.
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
         renderings: data set → its rendering, where one setting has several data sets.
         transfers: data set → method or variant → other data sets whose test images its fits read as well.
@@ -86,6 +87,7 @@ class Experiment:
     precision: RequestedPrecision = "auto"
     scene: SceneName = "white"
     full_meshes: bool = False
+    image_size: int | None = None
     labelled: int | None = None
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
     transfers: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -98,8 +100,9 @@ class Experiment:
         """The setting of a data set, with its scene and cameras; None if it is not an arm's."""
         rendering = self.renderings.get(dataset)
         if rendering is None:
-            arm = find_setting(dataset)
-            return None if arm is None else replace(arm, scene=self.scene)
+            if (arm := find_setting(dataset)) is None:
+                return None
+            return replace(arm, scene=self.scene, image_size=self.image_size or arm.image_size)
         return replace(
             setting_named(rendering.setting),
             scene=rendering.scene,

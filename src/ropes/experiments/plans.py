@@ -12,6 +12,7 @@ from ropes.experiments.variants import (
     CAMERA_ANCHORS,
     COMPARED,
     EACH_JOINT,
+    LARGEST,
     NUMBERS,
     by_anchors,
     by_labels,
@@ -19,6 +20,7 @@ from ropes.experiments.variants import (
     curves,
     fewer_anchors,
     objectives,
+    resolutions,
     vaes,
 )
 from ropes.methods.delta.variants import (
@@ -57,6 +59,7 @@ DEFAULT_METHODS = {
     "eq3": ("ropes",),
     "hold-outs": methods_of("actions"),
     "panda-2c": ("anchored",),
+    "resolution": ("anchored",),
     "six-joints": ("anchored", "ldr", "ropes"),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
@@ -86,8 +89,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         name: "cameras" (renderers and faults of cameras), "causal-triplet" (actions), "coverage" (of intervals),
             "curves" (error against anchors), "delta-options" (readings of causal delta embeddings), "demo",
             "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "hold-outs" (actions on other
-            held-out objects), "panda-2c" (the packaged estimator), "six-joints" (one camera, interventions on three of
-            six joints), "supervision", "table1", "table2".
+            held-out objects), "panda-2c" (the packaged estimator), "resolution" (windows from larger images),
+            "six-joints" (one camera, interventions on three of six joints), "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: methods to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
@@ -146,6 +149,17 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
         case "panda-2c":
             anchors = {_TWO_CAMERAS: 10_000}
             return Experiment(name=name, recipes=recipes, anchors=anchors, occlusions=_OCCLUSIONS, data_seed=1)
+        case "resolution":
+            return Experiment(
+                name=name,
+                recipes={
+                    f"{method}@{label}": each for method in recipes for label, each in resolutions(recipes[method])
+                },
+                anchors={_TWO_CAMERAS: 10_000 if paper else 1_500},
+                test_anchors=test_anchors,
+                occlusions=(0,),
+                image_size=LARGEST,
+            )
         case "six-joints":
             return Experiment(
                 name=name,

@@ -27,6 +27,12 @@ _SMALLER: dict[int, dict[str, Any]] = {
     64: {"image_size": 64, "stem": 2, "window": 20, "window_stem": 1},
     32: {"image_size": 32, "stem": 1, "window": 12, "window_stem": 1},
 }
+#: Side of the images that windows are cut from → the encoder's window, of half the usual area.
+_LARGER: dict[int, dict[str, Any]] = {
+    side: {"window_image_size": side, "window": 28, "window_stem": 1} for side in (256, 512)
+}
+#: Side of the rendered images in experiment resolution.
+LARGEST = max(_LARGER)
 #: Numbers of anchors of experiment supervision.
 COMPARED = (500, 2_000, 6_000)
 #: Numbers of anchors of experiment cameras.
@@ -160,6 +166,15 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         training = replace(recipe.training, epochs=1, min_samples=samples)
     for number in COMPARED:
         yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
+
+
+def resolutions(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe, and windows cut from larger images; the whole image has the same number of pixels in all of them."""
+    if not isinstance(recipe, EncoderRecipe) or not recipe.encoder.window:
+        raise UserError("experiment resolution is of method anchored, whose encoder has a window; leave the others out")
+    yield f"{recipe.encoder.image_size}-pixels", recipe
+    for side, larger in _LARGER.items():
+        yield f"{side}-pixels", replace(recipe, encoder=replace(recipe.encoder, **larger))
 
 
 def by_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, EncoderRecipe | CNNRecipe]]:
