@@ -144,6 +144,16 @@ def _one_core() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(params=[pytest.param("pybullet", marks=pytest.mark.pybullet), "mujoco"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both physics engines, one after the other; of MuJoCo, without PyBullet."""
+    name = str(request.param)
+    monkeypatch.setattr("ropes.simulation.physics.engine", lambda: name)
+    if name == "mujoco":
+        monkeypatch.setitem(sys.modules, "pybullet", None)
+    return name
+
+
 @pytest.fixture
 def without_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     """MuJoCo finds no EGL."""

@@ -103,7 +103,6 @@ def test_robot_kinds_on_the_page_are_valid_options(beside_the_arm: Path, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.pybullet
 def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan, record, inspect, fit, calibrate, watch = commands()
 
@@ -148,7 +147,6 @@ def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-@pytest.mark.pybullet
 def test_small_recording_can_be_extended(beside_the_arm: Path) -> None:
     _, record, *_ = commands()
     run(record, "--anchors 2 --image-size 32")

@@ -129,7 +129,6 @@ def test_the_words_for_live_cameras_are_options_of_the_command(tmp_path: Path, s
 
 
 @pytest.mark.slow
-@pytest.mark.pybullet
 def test_the_commands_in_simulation_run(beside_the_arm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate, fit, calibrate, watch = commands()[:4]
     run(simulate)
@@ -145,7 +144,6 @@ def test_the_commands_in_simulation_run(beside_the_arm: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-@pytest.mark.pybullet
 def test_the_commands_with_a_recorded_arm_run(beside_the_arm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan, record, inspect, fit, calibrate, watch = commands()[4:10]
     run(plan)

@@ -17,8 +17,6 @@ from tests.command_line import refusal
 from tests.data.recorder.conftest import ARM
 from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
 
-pytestmark = pytest.mark.pybullet
-
 LIMITS = """
 [joints.shoulder]
 low = -0.5

@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from ropes.simulation.arm import arm_robot
-from ropes.simulation.arm_dynamics import RATE, MovingArm
+from ropes.simulation.arm_dynamics import MovingArm
+from ropes.simulation.physics import RATE
 from ropes.simulation.urdf import read_urdf
 from tests.data.recorder.conftest import ARM, JOINTS
 
-pytestmark = pytest.mark.pybullet
+pytestmark = pytest.mark.usefixtures("engine")
 
 START, GOAL = np.array([0.3, -0.2]), np.array([0.8, 0.4])
 
 
 @pytest.fixture
-def arm(tmp_path: Path) -> Iterator[MovingArm]:
+def arm(engine: str, tmp_path: Path) -> Iterator[MovingArm]:
     path = tmp_path / "small.urdf"
     path.write_text(ARM)
     with MovingArm(arm_robot(path, read_urdf(path)), JOINTS, START, delay=0.1) as made:

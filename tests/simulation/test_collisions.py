@@ -14,7 +14,7 @@ from ropes.simulation.settings import Robot
 from ropes.simulation.urdf import read_urdf
 from tests.data.recorder.conftest import ARM, JOINTS
 
-pytestmark = pytest.mark.pybullet
+pytestmark = pytest.mark.usefixtures("engine")
 
 WORKSPACE = Workspace((-0.9, -0.3, -0.1), (0.9, 0.3, 1.2), 0.0)
 
@@ -27,7 +27,7 @@ def robot(tmp_path: Path) -> Robot:
 
 
 @pytest.fixture
-def checker(robot: Robot) -> Iterator[CollisionChecker]:
+def checker(engine: str, robot: Robot) -> Iterator[CollisionChecker]:
     with CollisionChecker(robot, JOINTS, np.zeros(2), WORKSPACE) as made:
         yield made
 

@@ -81,7 +81,7 @@ def _without_mimics() -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.pybullet
+@pytest.mark.usefixtures("engine")
 def test_motors_and_the_box_of_the_workspace_move_followers(gripper_urdf: Path) -> None:
     gripper_urdf.write_text(GRIPPER_ARM.replace('effort="1"', 'effort="1000"'))
     arm = read_urdf(gripper_urdf)
@@ -101,7 +101,7 @@ def test_motors_and_the_box_of_the_workspace_move_followers(gripper_urdf: Path) 
         assert "left leaves the workspace" in str(checker.first(np.array([[0.045]])))
 
 
-@pytest.mark.pybullet
+@pytest.mark.usefixtures("engine")
 def test_the_check_of_collisions_moves_followers(gripper_urdf: Path) -> None:
     sideways, down = (
         '<axis xyz="0 1 0"/><limit lower="0" upper=".11"',

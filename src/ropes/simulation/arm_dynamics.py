@@ -1,4 +1,4 @@
-"""Steps an arm with PyBullet: gravity, position motors, and a delay between a command and its effect."""
+"""Steps an arm: gravity, motors, and a delay between a command and its effect."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,21 +7,18 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.simulation.availability import locate
-from ropes.simulation.bullet import BulletScene
+from ropes.simulation.context import ClosesAtExit
+from ropes.simulation.physics import RATE, motors
 from ropes.simulation.settings import Robot
 from ropes.simulation.urdf import read_urdf
 
-#: Steps in a second, as PyBullet's own default.
-RATE = 240
 #: Seconds for which past positions are kept.
 _MEMORY = 1.0
-#: Torque in N m (or N) of motors for which the URDF gives none.
-_EFFORT = 500.0
 #: Time → target of each joint, (joints,) radians.
 Target = Callable[[float], Floats]
 
 
-class MovingArm(BulletScene):
+class MovingArm(ClosesAtExit):
     """A context manager with an arm under gravity, whose motors follow a target.
 
     Links do not collide here; `ropes.simulation.collisions` checks a plan before the arm moves.
@@ -38,22 +35,13 @@ class MovingArm(BulletScene):
     """
 
     def __init__(self, robot: Robot, joints: Sequence[str], start: Floats, *, delay: float = 0.0) -> None:
-        super().__init__()
-        self.joints, self._delay, path = tuple(joints), delay, locate(robot.urdf)
-        self._urdf, self._neutral = read_urdf(path), robot.neutral
-        bullet, client = self._bullet, self._client
-        self._body, infos = self._load(path)
-        bullet.setGravity(0, 0, -9.81, physicsClientId=client)
-        bullet.setTimeStep(1 / RATE, physicsClientId=client)
-        for link in range(-1, len(infos)):
-            bullet.setCollisionFilterGroupMask(self._body, link, 0, 0, physicsClientId=client)
-        moving = {info[1].decode(): info for info in infos if info[1].decode() in self._urdf.moving}
-        self._order = (*self.joints, *(name for name in moving if name not in self.joints))
-        self._index = [moving[name][0] for name in self._order]
-        self._efforts = [moving[name][10] or _EFFORT for name in self._order]
+        self.joints, self._delay = tuple(joints), delay
+        self._urdf, self._neutral = read_urdf(locate(robot.urdf)), robot.neutral
+        for name in self.joints:
+            self._urdf.joint(name)
+        self._order = (*self.joints, *(name for name in self._urdf.moving if name not in self.joints))
         rest = self._complete(start)
-        for index, angle in zip(self._index, rest.tolist(), strict=True):
-            bullet.resetJointState(self._body, index, angle, physicsClientId=client)
+        self._motors = motors(self._urdf, self._order, rest)
         self._shown = [self._order.index(name) for name in robot.joints]
         self._steps = 0
         self._commands: deque[tuple[float, Target]] = deque([(0.0, lambda now: start)])
@@ -78,23 +66,16 @@ class MovingArm(BulletScene):
         for _ in range(max(1, round(seconds * RATE))):
             self._step()
 
+    def close(self) -> None:
+        """Free the engine."""
+        self._motors.close()
+
     def _step(self) -> None:
-        bullet, client, now = self._bullet, self._client, self.now
+        now = self.now
         while len(self._commands) > 1 and self._commands[1][0] <= now:
             self._commands.popleft()
-        goals = self._complete(self._commands[0][1](now - self._delay))
-        bullet.setJointMotorControlArray(
-            self._body,
-            self._index,
-            bullet.POSITION_CONTROL,
-            targetPositions=goals.tolist(),
-            forces=self._efforts,
-            physicsClientId=client,
-        )
-        bullet.stepSimulation(physicsClientId=client)
+        self._past.append(self._motors.step(self._complete(self._commands[0][1](now - self._delay))))
         self._steps += 1
-        states = bullet.getJointStates(self._body, self._index, physicsClientId=client)
-        self._past.append(np.array([state[0] for state in states]))
 
     def _complete(self, angles: Floats) -> Floats:
         """Values of all movable joints, from those of `joints`; joints that mimic others follow them."""

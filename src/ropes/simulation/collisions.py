@@ -1,10 +1,10 @@
 """Finds poses in which an arm touches itself or the table, or leaves its workspace.
 
-PyBullet computes distances of the URDF's collision shapes.  Links that a joint connects do not count, nor do links that
+Distances are those of the URDF's collision shapes.  Links that a joint connects do not count, nor do links that
 touch in the middle of the joints' ranges: collision shapes of neighbours often overlap.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,15 +13,14 @@ import numpy as np
 from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.bullet import BulletScene
+from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import link_poses
+from ropes.simulation.physics import link_distances
 from ropes.simulation.scene import resolve_urdf
 from ropes.simulation.settings import Robot
 from ropes.simulation.surface import read_surface
 from ropes.simulation.urdf import Urdf, read_urdf
 
-#: Smallest distance that counts as free, metres.
-CLEARANCE = 0.01
 #: What links touch besides links.
 TABLE = "the table"
 #: Poses whose links are computed at once.
@@ -45,7 +44,7 @@ class Collision:
     what: str
 
 
-class CollisionChecker(BulletScene):
+class CollisionChecker(ClosesAtExit):
     """A context manager that checks poses of one arm.
 
     Args:
@@ -59,34 +58,31 @@ class CollisionChecker(BulletScene):
     """
 
     def __init__(self, robot: Robot, joints: Sequence[str], middle: Floats, workspace: Workspace) -> None:
-        super().__init__()
         path = locate(robot.urdf)
-        self._urdf, self._robot, self._joints = read_urdf(path), robot, tuple(joints)
-        for name in self._joints:
-            self._urdf.joint(name)
+        urdf = read_urdf(path)
+        self._urdf, self._robot, self._joints = urdf, robot, tuple(joints)
+        for name in joints:
+            urdf.joint(name)
         self._workspace = workspace
-        bullet, client = self._bullet, self._client
-        self._body, self._infos = self._load(path, bullet.URDF_USE_SELF_COLLISION)
-        plane = bullet.createCollisionShape(bullet.GEOM_PLANE, physicsClientId=client)
-        height = [0.0, 0.0, workspace.table]
-        self._table = bullet.createMultiBody(0, plane, basePosition=height, physicsClientId=client)
-        self._index = {info[1].decode(): info[0] for info in self._infos}
-        self._names = {-1: self._urdf.base} | {info[0]: info[12].decode() for info in self._infos}
-        self._rigid = self._rigid_groups()
-        solid = [link for link in self._names if bullet.getCollisionShapeData(self._body, link, physicsClientId=client)]
-        self._solid = [link for link in solid if self._names[link] in self._moving_links()]
+        self._rigid, self._parents = _rigid_groups(urdf), {joint.child: joint.parent for joint in urdf.joints}
+        self._distances = link_distances(urdf, workspace.table)
+        solid = [link for link in urdf.links if link in self._distances.shaped]
+        self._solid = [link for link in solid if link in self._moving_links()]
         self._pairs = [(one, other) for one, other in combinations(solid, 2) if not self._neighbours(one, other)]
         if not self._solid:
             self.close()
             raise UserError(f"{path} has no collision shape of a moving link that can be read; add <collision> to it")
         self._boxes = _boxes(read_urdf(resolve_urdf(robot, "simplified")), self._moving_links())
-        self._set(robot.neutral)
         self.ignored = self._leave_out(middle)
+
+    def close(self) -> None:
+        """Free the engine."""
+        self._distances.close()
 
     @property
     def unchecked(self) -> list[str]:
         """Moving links that are visible and have no collision shape: they touch nothing here."""
-        unknown = self._moving_links() - {self._names[link] for link in self._solid}
+        unknown = self._moving_links() - set(self._solid)
         return [link for link in self._urdf.links if link in unknown & {each.link for each in self._urdf.visuals}]
 
     def first(self, poses: Floats) -> Collision | None:
@@ -119,46 +115,34 @@ class CollisionChecker(BulletScene):
         return None
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:
-        """Pairs of names of links, or the table, nearer than `CLEARANCE`."""
-        names = self._names
+        """Pairs of names of links, or the table, nearer than `ropes.simulation.physics.CLEARANCE`."""
         values = self._urdf.positions(self._joints, pose[None], self._robot.neutral)
-        self._set({name: values[name][0] for name in (*self._joints, *self._urdf.followers)})
-        near = [(one, other) for one, other in self._pairs if self._are_close(one, self._body, other)]
-        on_table = [link for link in self._solid if self._are_close(link, self._table, -1)]
-        pairs = [frozenset((names[one], names[other])) for one, other in near]
-        return pairs + [frozenset((names[link], TABLE)) for link in on_table]
-
-    def _set(self, values: Mapping[str, float]) -> None:
-        """Set some joints, by name."""
-        for name, value in values.items():
-            self._bullet.resetJointState(self._body, self._index[name], float(value), physicsClientId=self._client)
-
-    def _are_close(self, link: int, body: int, other: int) -> bool:
-        # Contact points of a simulation step do not do: of small links they end at a few millimetres.
-        found = self._bullet.getClosestPoints(self._body, body, CLEARANCE, link, other, physicsClientId=self._client)
-        return bool(found)
+        self._distances.place({name: value[0] for name, value in values.items()})
+        pairs = [frozenset(pair) for pair in self._pairs if self._distances.are_close(*pair)]
+        on_table = [link for link in self._solid if self._distances.is_close_to_table(link)]
+        return pairs + [frozenset((link, TABLE)) for link in on_table]
 
     def _leave_out(self, middle: Floats) -> frozenset[frozenset[str]]:
         """Leave out, and return, those pairs of links that touch in the middle pose."""
         ignored = frozenset(pair for pair in self._touching(middle) if TABLE not in pair)
-        names = self._names
-        self._pairs = [pair for pair in self._pairs if frozenset(names[link] for link in pair) not in ignored]
+        self._pairs = [pair for pair in self._pairs if frozenset(pair) not in ignored]
         return ignored
 
-    def _rigid_groups(self) -> dict[int, int]:
-        """Link → the first link of those that fixed joints join it to."""
-        groups = {-1: -1}
-        for k, info in enumerate(self._infos):
-            groups[k] = groups[info[16]] if info[2] == self._bullet.JOINT_FIXED else k
-        return groups
-
-    def _neighbours(self, one: int, other: int) -> bool:
+    def _neighbours(self, one: str, other: str) -> bool:
         """Whether two links, the later one last, are rigidly connected, or by one joint."""
-        return self._infos[other][16] == one or self._rigid[one] == self._rigid[other]
+        return self._parents[other] == one or self._rigid[one] == self._rigid[other]
 
     def _moving_links(self) -> set[str]:
         """The links that some joint moves."""
-        return {self._names[k] for k, group in self._rigid.items() if group >= 0}
+        return {link for link, group in self._rigid.items() if group != self._urdf.base}
+
+
+def _rigid_groups(urdf: Urdf) -> dict[str, str]:
+    """Link → the first link of those that fixed joints join it to."""
+    groups = {urdf.base: urdf.base}
+    for joint in urdf.joints:
+        groups[joint.child] = joint.child if joint.moves else groups[joint.parent]
+    return groups
 
 
 def _boxes(drawn: Urdf, links: set[str]) -> dict[str, Floats]:

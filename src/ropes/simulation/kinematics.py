@@ -45,9 +45,9 @@ def outline(urdf: Urdf) -> dict[str, Floats]:
     """
     points: dict[str, list[Floats]] = {}
     for visual in urdf.visuals:
-        shape = visual.corners if visual.mesh is None else _hull(read_surface(visual.mesh).points * visual.scale)
+        shape = visual.corners if visual.mesh is None else hull(read_surface(visual.mesh).points * visual.scale)
         points.setdefault(visual.link, []).append(shape @ visual.origin[:3, :3].T + visual.origin[:3, 3])
-    return {link: _hull(np.concatenate(shapes)) for link, shapes in points.items()}
+    return {link: hull(np.concatenate(shapes)) for link, shapes in points.items()}
 
 
 def visible_points(
@@ -61,7 +61,8 @@ def visible_points(
     return np.concatenate(points, axis=1)
 
 
-def _hull(points: Floats) -> Floats:
+def hull(points: Floats) -> Floats:
+    """Corners of the convex hull of points (n, 3); all points that differ where they lie in a plane."""
     unique = np.unique(points, axis=0)
     # A flat or thin shape has no hull with a volume; all its points are kept.
     flat = len(unique) < 5 or np.linalg.matrix_rank(unique - unique.mean(axis=0), tol=1e-9) < 3

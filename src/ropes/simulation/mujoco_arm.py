@@ -50,21 +50,13 @@ def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str]
     colour = _LIGHT_GREY if visual.colour is None else np.clip(visual.colour, 0, 1)
     rgba = [*(brightest * colour[:3]), colour[3]]
     shape: dict[str, Any] = {"pos": visual.origin[:3, 3], "quat": quaternion, "rgba": rgba}
-    kinds = mujoco.mjtGeom
     if visual.mesh is None:
-        half = visual.corners.max(axis=0)
-        sizes = {
-            "box": (kinds.mjGEOM_BOX, half),
-            "sphere": (kinds.mjGEOM_SPHERE, half),
-            "cylinder": (kinds.mjGEOM_CYLINDER, [half[0], half[2], 0]),
-            "capsule": (kinds.mjGEOM_CAPSULE, [half[0], half[2] - half[0], 0]),
-        }
-        return shape | dict(zip(("type", "size"), sizes[visual.kind], strict=True))
+        return shape | geometry(mujoco, visual)
     key = (visual.mesh, *visual.scale)
     if key not in meshes:
         meshes[key] = f"{len(meshes)}-{visual.mesh.stem}"
         _add_mesh(mujoco, spec, meshes[key], visual)
-    shape |= {"type": kinds.mjGEOM_MESH, "meshname": meshes[key]}
+    shape |= {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": meshes[key]}
     texture = texture_of(visual.mesh)
     if texture is None:
         return shape
@@ -73,6 +65,20 @@ def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str]
         add_material(mujoco, spec, name, _texture(texture))
     # As in PyBullet, a texture replaces the default colour.
     return shape | {"material": name, "rgba": [brightest] * 3 + [1] if visual.colour is None else rgba}
+
+
+def geometry(mujoco: ModuleType, shape: Visual) -> dict[str, Any]:
+    """Type and size of a primitive as arguments of `add_geom`; empty for a mesh."""
+    if shape.mesh is not None:
+        return {}
+    kinds, half = mujoco.mjtGeom, shape.corners.max(axis=0)
+    sizes = {
+        "box": (kinds.mjGEOM_BOX, half),
+        "sphere": (kinds.mjGEOM_SPHERE, half),
+        "cylinder": (kinds.mjGEOM_CYLINDER, [half[0], half[2], 0]),
+        "capsule": (kinds.mjGEOM_CAPSULE, [half[0], half[2] - half[0], 0]),
+    }
+    return dict(zip(("type", "size"), sizes[shape.kind], strict=True))
 
 
 def _add_mesh(mujoco: ModuleType, spec: Any, name: str, visual: Visual) -> None:

@@ -149,7 +149,7 @@ def read_urdf(path: Path) -> Urdf:
     try:
         joints = [read_joint(element) for element in root.findall("joint")]
         colours = _colours(root)
-        visuals = [_visual(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
+        visuals = [read_shape(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
     except (KeyError, ValueError) as error:
         raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
     links = [link.attrib["name"] for link in root.findall("link")]
@@ -195,7 +195,19 @@ def _colours(root: ET.Element) -> dict[str, Floats]:
     return found
 
 
-def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Floats]) -> Visual:
+def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str, Floats]) -> Visual:
+    """The shape that a <visual> or <collision> of a link describes.
+
+    Args:
+        path: the URDF file.
+        link: name of the link.
+        element: the shape.
+        colours: material name → its colour (4,).
+
+    Raises:
+        UserError: a mesh is missing.
+        KeyError, ValueError: the element is not complete.
+    """
     geometry = element.find("geometry")
     if geometry is None or not len(geometry):
         raise ValueError(f"a shape of link {link} has no geometry")

@@ -22,16 +22,33 @@ from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from ropes.simulation.silhouette import link_meshes, silhouette
 from ropes.simulation.urdf import read_urdf
+from ropes.simulation.workers import arm_scene
 from tests import tiny
 from tests.data.recorder.conftest import CAMERA, JOINTS, MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, record
 from tests.data.recordings.conftest import require_fit_accepts
 from tests.estimators import run_of
+from tests.simulation.test_mujoco_scene import needs_egl
 
-pytestmark = pytest.mark.pybullet
+
+@needs_egl
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("engine", ["mujoco"], indirect=True)
+def test_mujoco_checks_steps_and_draws_where_there_is_no_pybullet(make_options: MakeOptions, tmp_path: Path) -> None:
+    setting = make_options().setting
+    assert setting.renderer == "mujoco"
+    lines = record(make_options(), tmp_path / "D")
+    assert lines[-1].startswith("recorded 2 anchors in ")
+    dataset = open_dataset(tmp_path / "D")
+    frames, states = dataset.frames("train"), dataset.states("train")
+    [images] = dataset.read_cameras(frames.index)
+    with arm_scene(setting, joints=JOINTS) as scene:
+        drawn = np.stack([views[0] for views in scene.render_all(states)])
+    assert np.abs(images.astype(int) - drawn).mean() < 0.2
 
 
 @pytest.mark.slow
+@pytest.mark.pybullet
 def test_simulated_recording_equals_the_rendered_scene(make_options: MakeOptions, tmp_path: Path) -> None:
     lines = record(make_options(), tmp_path / "D")
     headings = ["plan", "robot time", "order of poses", "simulated", lines[-1].partition(":")[0]]

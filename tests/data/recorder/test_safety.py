@@ -15,8 +15,6 @@ from ropes.simulation.collisions import Collision, CollisionChecker, Workspace
 from tests.data.recorder.conftest import MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, ScriptedRobot, record
 
-pytestmark = pytest.mark.pybullet
-
 
 def test_failed_stop_raises_an_emergency_warning(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -89,7 +89,7 @@ class SimulatedCamera(Camera):
 
 
 class SimulatedRobot(Robot):
-    """An arm that PyBullet steps.
+    """An arm that PyBullet steps, or MuJoCo where PyBullet is not installed.
 
     Args:
         request: arm, cameras and seed.
