@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from ropes.cli import entry as cli
@@ -202,15 +203,34 @@ def test_large_weights_are_stored_as_float16(run: Path, data: Path, packaged: Pa
     stored = load_file(made / "student" / "weights.safetensors").values()
     halved, kept = ([each.numel() for each in stored if each.itemsize == size] for size in (2, 4))
     assert min(halved) >= max(kept)
-    assert "(float16 and float32)" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "(float16, float32)" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
     images = open_dataset(data).read_images(range(40))
     before, after = (Estimator.load(folder).coordinates(images) for folder in (run, made))
     assert np.abs(after - before).max() > 0
     apart = np.quantile(np.abs(after - before), 0.9, axis=0)  # a part whose logit is all but 0 may be seen or not
     assert (apart < 0.002 * before.std(axis=0)).all()
-    with pytest.raises(UserError, match=r"takes .* MB even in float16; at most 0\.001 MB are packaged"):
+    with pytest.raises(UserError, match=r"takes .* MB even in eight bits; at most 0\.001 MB are packaged"):
         package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=1000)
     assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_larger_weights_get_eight_bits_and_backgrounds_do_not(
+    run: Path, data: Path, packaged: Path, tmp_path: Path
+) -> None:
+    most = tiny.size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size * 3 // 5
+    made = package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=most)
+    stored = load_file(made / "student" / "weights.safetensors")
+    small = {name for name, each in stored.items() if each.dtype == torch.int8}
+    assert small
+    assert all(name.endswith(".weight") for name in small)
+    card = (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "(float16, float32, int8)" in card
+    numbers = sum(each.numel() for each in load_file(run / "student" / "weights.safetensors").values())
+    assert f"{numbers:,} weights" in card
+    images = open_dataset(data).read_images(range(40))
+    before, after = (Estimator.load(folder).coordinates(images) for folder in (run, made))
+    assert np.abs(after - before).max() > 0
+    assert (np.quantile(np.abs(after - before), 0.9, axis=0) < 0.05 * before.std(axis=0)).all()
 
 
 def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:

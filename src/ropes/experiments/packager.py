@@ -25,23 +25,26 @@ from ropes.methods.run import REGISTRATION_FILE, RUN_FILE, TRAINING_FILE, UNCERT
 from ropes.methods.training.registration import CLEANER_FOLDER
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import WEIGHTS
+from ropes.models.eight_bits import from_eight_bits, to_eight_bits
 from ropes.models.registry import CARD_FILE
 from ropes.report.model_card import model_card
 
 #: Largest size of a packaged estimator, bytes.
-MOST_BYTES = 14_500_000
+MOST_BYTES = 8_000_000
 #: Bytes reserved for the card and the calibration, which are written last.
 _RESERVED = 16_000
-#: Largest root mean square difference of coordinates from the run's, as a share of their standard deviation, and number
-#: of poses. Not the largest difference: where a glimpse's centre lies between two pixels, the last bit decides.
-_TOLERANCE = 0.01
+#: Form of the weights → largest root mean square difference of coordinates from the run's, as a share of their standard
+#: deviation; and number of poses. Not the largest difference: where a glimpse's centre lies between two pixels, the
+#: last bit decides.
+_TOLERANCE = {"float16": 0.01, "int8": 0.03}
 _COMPARED = 256
 
 
 def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
     """Write the packaged estimator `out`/`name` atomically; an existing one of that name is replaced.
 
-    Weights are copied; if the folder would be too large, the largest become float16.  The packaged estimator must give
+    Weights are copied; if the folder would be too large, the largest become float16, and then integers of eight bits
+    (see `ropes.models.eight_bits`).  The packaged estimator must give
     the run's coordinates on images of the data set.
 
     Args:
@@ -144,9 +147,10 @@ def _fill(
     for file in (RUN_FILE, TRAINING_FILE, *others, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
-    _halve([new / file for file in weights], _size(new) + _RESERVED - most)
+    _shrink([new / file for file in weights], _size(new) + _RESERVED - most)
     write_calibration(new, estimator.run, calibration)
-    tensors = [tensor for file in weights for tensor in load_file(new / file).values()]
+    stored = [load_file(new / file) for file in weights]
+    precisions = {str(tensor.dtype).removeprefix("torch.") for tensors in stored for tensor in tensors.values()}
     card = model_card(
         name,
         estimator.run,
@@ -154,42 +158,50 @@ def _fill(
         calibration,
         evaluation,
         read_training(run),
-        weights=sum(tensor.numel() for tensor in tensors),
-        precision=" and ".join(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})),
+        weights=sum(tensor.numel() for tensors in stored for tensor in from_eight_bits(tensors).values()),
+        precision=", ".join(sorted(precisions)),
         size=_size(new),
     )
     write_text(new / CARD_FILE, card)
     if (size := _size(new)) > most:
-        raise UserError(f"{run} takes {size / 1e6:.1f} MB even in float16; at most {most / 1e6:g} MB are packaged")
+        raise UserError(f"{run} takes {size / 1e6:.1f} MB even in eight bits; at most {most / 1e6:g} MB are packaged")
     rows = dataset.frames("train").index[:_COMPARED]
-    _require_agreement(estimator, Estimator.load(new), images_of(estimator.run, dataset, rows))
+    form = "int8" if "int8" in precisions else "float16"
+    _require_agreement(estimator, Estimator.load(new), images_of(estimator.run, dataset, rows), form)
 
 
-def _halve(paths: Sequence[Path], excess: int) -> None:
-    """Store tensors as float16, the largest first, until `excess` bytes are saved or all tensors are float16.
+def _shrink(paths: Sequence[Path], excess: int) -> None:
+    """Save `excess` bytes: tensors become float16, then layers' weights eight bits, the largest first.
 
     float16 has a longer mantissa than bfloat16.  Small tensors, such as those of the attention layers, keep their
-    precision if the large ones suffice.
+    precision if the large ones suffice.  What is not a layer's weight never has eight bits: backgrounds, from which
+    images are subtracted, need more.
     """
-    weights = {path: load_file(path) for path in paths}
-    entries = [(path, name, tensor) for path, tensors in weights.items() for name, tensor in tensors.items()]
-    for path, name, tensor in sorted(entries, key=lambda entry: -entry[2].nbytes):
+    files = {path: load_file(path) for path in paths}
+    entries = [(path, name, tensor) for path, tensors in files.items() for name, tensor in tensors.items()]
+    entries.sort(key=lambda entry: -entry[2].nbytes)
+    for path, name, tensor in entries:
         if excess > 0 and tensor.is_floating_point():
-            weights[path][name] = tensor.to(torch.float16)
-            excess -= tensor.nbytes // 2
-    for path, tensors in weights.items():
+            files[path][name] = tensor.to(torch.float16)
+            excess -= tensor.nbytes - files[path][name].nbytes
+    for path, name, tensor in entries:
+        if excess > 0 and tensor.ndim > 1 and name.endswith(".weight"):
+            small = to_eight_bits(name, tensor)
+            excess -= files[path][name].nbytes - sum(each.nbytes for each in small.values())
+            files[path] |= small
+    for path, tensors in files.items():
         with atomic_path(path) as temporary:
             save_file(tensors, temporary)
 
 
-def _require_agreement(first: Estimator, second: Estimator, images: Views) -> None:
-    """Check that two estimators give the same coordinates."""
+def _require_agreement(first: Estimator, second: Estimator, images: Views, form: str) -> None:
+    """Check that two estimators give the same coordinates; the weights of the second are stored in `form`."""
     before, after = first.coordinates(images), second.coordinates(images)
     difference = float((np.sqrt(((after - before) ** 2).mean(axis=0)) / before.std(axis=0)).max())
-    if not difference <= _TOLERANCE:  # also where NaN, from an overflow of float16
+    if not difference <= _TOLERANCE[form]:  # also where NaN, from an overflow of float16
         raise UserError(
-            f"as float16 the weights read coordinates that differ by {difference:.3f} of their "
-            f"standard deviation, more than {_TOLERANCE}; fit a smaller network"
+            f"as {form} the weights read coordinates that differ by {difference:.3f} of their "
+            f"standard deviation, more than {_TOLERANCE[form]}; fit a smaller network"
         )
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ropes.common.files import atomic_path
 from ropes.errors import UserError
+from ropes.models.eight_bits import from_eight_bits
 
 WEIGHTS = "weights.safetensors"
 #: Temporary files of safetensors; a killed process leaves them behind.
@@ -109,7 +110,7 @@ def load_weights(module: torch.nn.Module, path: Path) -> None:
     from safetensors.torch import load_file
 
     try:
-        module.load_state_dict(load_file(path))
+        module.load_state_dict(from_eight_bits(load_file(path)))
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing: the run has no weights; finish it with `ropes fit`") from error
     except (SafetensorError, RuntimeError) as error:
