@@ -80,6 +80,25 @@ def test_bend_at_the_ends_is_corrected(data: Path) -> None:
     assert (errors < 0.8 * lines).all()
 
 
+def test_noisy_coordinates_give_posterior_means(data: Path) -> None:
+    dataset = open_dataset(data)
+    frames, exact = dataset.frames("train"), calibration_from_policies(blobs(), dataset)
+    images, angles = dataset.read_images(frames.index), dataset.states("train")
+
+    def noisy(given: Images) -> Floats:
+        noise = np.random.default_rng(len(given)).normal(size=(len(given), 2))
+        return places(given) + 0.6 / exact.slope * noise
+
+    estimator = estimator_of(noisy)
+    found, read = calibration_from_policies(estimator, dataset), estimator.coordinates(images)
+    varying = np.flatnonzero(frames.regime)
+    errors, of_lines = (
+        (((to - angles)[varying]) ** 2).mean(0) for to in (found.angles(read), read * found.slope + found.intercept)
+    )
+    assert (errors < 0.85 * of_lines).all()
+    assert (errors < 0.6**2).all()
+
+
 def test_few_poses_give_a_line_without_bend(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "data", anchors=60, tests=0)
     assert calibration_from_policies(blobs(), open_dataset(few)).knots is None

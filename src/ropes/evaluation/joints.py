@@ -241,12 +241,13 @@ def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]
     if estimator.trust is None:
         return ()
     labelled = {} if tested.to_radians else labelled_poses(estimator, dataset, COVERAGE_LABELS, tested.sizes.repeats)
+    free = tested.label_free
     measured = measure_uncertainty(
         estimator.trust,
         tested.readings,
         tested.angles,
         labelled=labelled,
-        commanded=tested.label_free.angles if tested.label_free else None,
+        commanded=None if free is None or free.intervals is None else (free.intervals, free.angles),
         own=tested.to_radians,
     )
     run = estimator.run

@@ -21,7 +21,7 @@ from ropes.inference.prediction import images_of
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
-from ropes.metrics.calibration import commanded_calibration, matched_means
+from ropes.metrics.calibration import commanded_calibration, matched_means, posterior_shrinkage
 
 #: Largest number of poses per regime; their mean angle then has a standard error of about 0.01 rad.
 MAX_POSES = 2000
@@ -73,8 +73,7 @@ def calibrate_commanded(
     commanded = described_by(dataset, joints) if file is None else read_commanded(file, joints)
     readings = read_policies(estimator, dataset, commanded, seed=seed)
     calibration = replace(
-        fit_commanded(estimator, readings, commanded, str(dataset.path if file is None else file)),
-        intervals=estimator.held_out_intervals(level),
+        fit_commanded(estimator, readings, commanded, str(dataset.path if file is None else file), level),
         origin=Origin(source="commanded", seed=seed, level=level, file=None if file is None else file.name),
     )
     half_width = half_widths(calibration, readings.both, readings.deviation, joints)
@@ -100,18 +99,25 @@ def calibration_from_policies(estimator: Estimator, dataset: Dataset, *, seed: i
 
 
 def fit_commanded(
-    estimator: Estimator, readings: PolicyReadings, commanded: Sequence[Commanded], source: str
+    estimator: Estimator,
+    readings: PolicyReadings,
+    commanded: Sequence[Commanded],
+    source: str,
+    level: float = LEVEL,
 ) -> Calibration:
     """Fit the map from coordinates to radians on commanded distributions.
 
     A line maps the poses under each of a joint's policies to their commanded mean.  A monotone bend after it maps both
-    together to their commanded distribution (`ropes.metrics.matched_means`).  Observational poses only check the line.
+    together (`ropes.metrics.matched_means`) to the distribution of posterior means: the commanded one, narrowed about
+    its mean by what the noise of the coordinates adds to the line's readings (`ropes.metrics.posterior_shrinkage`).
+    Observational poses only check the line.
 
     Args:
         estimator: the estimator of the readings.
         readings: readings from a data set.
         commanded: commanded distributions of each joint.
         source: file or data set of the distributions, for messages.
+        level: coverage of the intervals, from the run's held-out anchors.
 
     Raises:
         UserError: the distributions contradict the images, see `ropes.inference.consistency.require_consistency`, or a
@@ -132,10 +138,15 @@ def fit_commanded(
         require_consistency(
             source, joint, commanded[k], Angles(first[:, k], second[:, k], observational, error_of_joint)
         )
+    intervals = estimator.held_out_intervals(level)
+    if len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
+        return replace(line, intervals=intervals)
     try:
-        return replace(line, knots=_knots(np.concatenate([first, second]), commanded))
+        knots, shrinkage = _bends(np.concatenate([first, second]), commanded)
     except ValueError as error:
         raise UserError(f"{source}: {error} to fit a bend; record more poses") from error
+    # The map of angles is ρ² times as steep as the readings, and their errors are ρ times as large as the noise.
+    return replace(line, knots=knots, intervals=None if intervals is None else intervals.widened(1 / shrinkage))
 
 
 def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -> Floats | None:
@@ -155,13 +166,16 @@ def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibr
     return np.asarray(np.abs(line.slope) * errors)
 
 
-def _knots(angles: Floats, commanded: Sequence[Commanded]) -> Floats | None:
-    """Each joint's bend, (d, 2, k); None with too few poses for bends."""
-    if len(angles) < FEWEST_FOR_WIDTHS:
-        return None
+def _bends(angles: Floats, commanded: Sequence[Commanded]) -> tuple[Floats, Floats]:
+    """Each joint's bend, (d, 2, k), and how much narrower its posterior means are than its angles, (d,)."""
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    targets = [np.concatenate([policy.quantile(shares) for policy in joint.policies]) for joint in commanded]
-    return np.stack([matched_means(column, target) for column, target in zip(angles.T, targets, strict=True)])
+    knots, shrinkage = [], []
+    for column, joint in zip(angles.T, commanded, strict=True):
+        drawn = np.concatenate([policy.quantile(shares) for policy in joint.policies])
+        narrower = posterior_shrinkage(column, drawn)
+        knots.append(matched_means(column, drawn.mean() + narrower * (drawn - drawn.mean())))
+        shrinkage.append(narrower)
+    return np.stack(knots), np.array(shrinkage)
 
 
 def read_policies(

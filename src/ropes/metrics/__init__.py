@@ -8,6 +8,7 @@ from ropes.metrics.calibration import (
     few_labels,
     linear_calibration,
     matched_means,
+    posterior_shrinkage,
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
@@ -48,6 +49,7 @@ __all__ = [
     "mcc",
     "mig",
     "modularity",
+    "posterior_shrinkage",
     "protocol",
     "sap",
     "structural_hamming_distance",

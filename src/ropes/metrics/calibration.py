@@ -115,6 +115,29 @@ def matched_means(read: ArrayLike, drawn: ArrayLike) -> Floats:
     return knots
 
 
+def posterior_shrinkage(read: ArrayLike, drawn: ArrayLike) -> float:
+    """Standard deviation of posterior means as a share of that of the angles, from readings with noise.
+
+    Readings x = z + n of angles z, with noise n of mean zero, vary more than the angles.  If both are normal, the
+    posterior mean is E[z | x] = E[z] + ρ² (x − E[x]) with ρ² = Var(z) / Var(x), and its standard deviation is ρ times
+    that of z.
+
+    Args:
+        read: (n,) readings, radians.
+        drawn: (m,) values of the angles' distribution, radians.
+
+    Returns:
+        ρ, above 0 and at most 1.
+
+    Raises:
+        ValueError: the readings are all equal, or the angles are.
+    """
+    deviations = [float(np.std(np.asarray(values, dtype=np.float64))) for values in (read, drawn)]
+    if min(deviations) <= 0:
+        raise ValueError("all values are equal")
+    return min(1.0, deviations[1] / deviations[0])
+
+
 def bend(values: ArrayLike, knots: Floats) -> Floats:
     """Apply the monotone map of `matched_means` to values of any shape.
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ropes.common.arrays import Floats
+from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_uncertainty
 from ropes.methods.uncertainty.model import Reading, UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
@@ -34,7 +35,10 @@ def coverage_and_width(
 ) -> dict[tuple[str, int], tuple[float, float]]:
     trust, reading, angles = setup()
     labelled = {count: [drawn(count, seed) for seed in range(10)] for count in counts}
-    found = measure_uncertainty(trust, {("id", 0): reading}, {"id": angles}, labelled=labelled, commanded=commanded)
+    width = intervals_from_held_out(trust)
+    assert width is not None
+    around = None if commanded is None else (width, commanded)
+    found = measure_uncertainty(trust, {("id", 0): reading}, {"id": angles}, labelled=labelled, commanded=around)
     return {(row["intervals"], row["calibration_labels"]): (row["coverage"], row["width"]) for _, row in found}
 
 

@@ -1,7 +1,7 @@
 """Conformal intervals in radians from standard deviations in units of the coordinate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +54,10 @@ class Intervals:
         half = self.quantile * sigma
         low, high = np.sort([to_shown(coordinates - half), to_shown(coordinates + half)], axis=0)
         return low, high
+
+    def widened(self, factor: Floats) -> "Intervals":
+        """The same intervals, wider by a factor for each joint, (d,)."""
+        return replace(self, scale=factor * self.scale, quantile=factor * self.quantile)
 
     def to_dict(self, joints: Sequence[str]) -> dict[str, Any]:
         """For JSON."""

@@ -49,7 +49,7 @@ def measure_uncertainty(
     angles: Mapping[str, Floats],
     *,
     labelled: Mapping[int, Sequence[LabelledPoses]],
-    commanded: ToAngles | None = None,
+    commanded: tuple[Intervals, ToAngles] | None = None,
     own: ToAngles | None = None,
     level: float = LEVEL,
 ) -> list[tuple[int, dict[str, Any]]]:
@@ -70,7 +70,8 @@ def measure_uncertainty(
             are the reference for distances.
         angles: split → (n, d) true angles, radians.
         labelled: number of labels → that many labelled poses, for each repeat.
-        commanded: map from coordinates to radians implied by the known policy distributions; None where unknown.
+        commanded: map from coordinates to radians implied by the known policy distributions, and its intervals; None
+            where unknown.
         own: map from coordinates to radians of a supervised method; only its own intervals are then measured.
         level: nominal coverage.
 
@@ -103,13 +104,16 @@ def _supervised(model: UncertaintyModel, own: ToAngles, level: float) -> list[_K
 
 
 def _kinds(
-    model: UncertaintyModel, labelled: Mapping[int, Sequence[LabelledPoses]], commanded: ToAngles | None, level: float
+    model: UncertaintyModel,
+    labelled: Mapping[int, Sequence[LabelledPoses]],
+    commanded: tuple[Intervals, ToAngles] | None,
+    level: float,
 ) -> list[_Kind]:
     """The kinds of intervals of a label-free method, each with its map to radians."""
     unlabelled = intervals_from_held_out(model, level)
     kinds = []
-    if unlabelled is not None and commanded is not None:
-        kinds.append(_Kind("commanded", 0, [(unlabelled, commanded)]))
+    if commanded is not None:
+        kinds.append(_Kind("commanded", 0, [commanded]))
     for count, repeats in sorted(labelled.items()):
         calibrated = [_calibrate(poses, level) for poses in repeats]
         if unlabelled is not None and count == max(labelled):
