@@ -157,6 +157,11 @@ class Dataset:
         regimes = () if self.actions else self.regimes
         return tuple(dict.fromkeys(regime.joint for regime in regimes if regime.joint is not None))
 
+    @property
+    def labelled_joints(self) -> tuple[str, ...]:
+        """Joints with angles to learn or evaluate: `joints`; without interventions all of `observation.state`."""
+        return self.joints or (() if self.actions else self.state_names or ())
+
     @cached_property
     def state_names(self) -> tuple[str, ...] | None:
         """Names of the columns of `observation.state`; None without this feature."""
@@ -208,18 +213,14 @@ class Dataset:
         return Frames(rows, anchors[rows], columns["task_index"][rows])
 
     def states(self, split: str) -> NDArray[np.float64]:
-        """Angles of `joints` for the frames of a split, (frames, joints), radians.
-
-        Raises:
-            UserError: the data set has no angles, lacks a joint, or has a value that is not finite.
-        """
-        return self._values(split, self.joints)
+        """Angles of `labelled_joints` for the frames of a split, (frames, joints), radians; raises as `factors`."""
+        return self._values(split, self.labelled_joints)
 
     def factors(self, split: str) -> NDArray[np.float64]:
         """`observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
 
         Raises:
-            UserError: the data set has no such feature, or a value that is not finite.
+            UserError: the data set has no such feature, lacks a joint, or has a value that is not finite.
         """
         return self._values(split, self.state_names or ())
 
