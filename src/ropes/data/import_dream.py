@@ -97,10 +97,9 @@ class ImportedDream:
 def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bool = True) -> ImportedDream:
     """Convert a folder in DREAM's layout into a data set, or resume an interrupted conversion.
 
-    Deviation: ADD on photographs is given the camera's pose, joint 7 moves no keypoint, and methods may learn from
-    labels of the same recording.  Why: ropes estimates joint angles alone; a rigid motion keeps distances, so errors in
-    the base's frame equal those in the camera's.  Effect: ADD is smaller than by the protocol of RoboPEPP and HoRoPose,
-    whose pose of the camera is estimated too and whose labels are of renderings; figures are not comparable one to one.
+    Deviation: ADD on photographs is given the camera's pose, and methods may learn from labels of the same recording.
+    Why: ropes estimates joint angles alone.  Effect: ADD is smaller than by the protocol of RoboPEPP and HoRoPose, who
+    estimate the camera's pose too and learn from labels of renderings; figures are not comparable one to one.
 
     Args:
         folder: see `ropes.data.dream`.
