@@ -224,7 +224,7 @@ def test_options_are_checked(few: Path, tmp_path: Path) -> None:
         DreamOptions(test_share=1.5)
     with pytest.raises(UserError, match="is inside the folder"):
         import_dream(few, out=few / "data", options=DreamOptions(), progress=False)
+    beyond = DreamOptions(view=View(crop=(100, 0, 96, 96)))
     with pytest.raises(UserError, match="is not inside the image of 128x96 pixels"):
-        view = View(crop=(100, 0, 96, 96))
-        import_dream(few, out=tmp_path / "data", options=DreamOptions(view=view), progress=False)
+        import_dream(few, out=tmp_path / "data", options=beyond, progress=False)
     assert not (tmp_path / "data").exists()

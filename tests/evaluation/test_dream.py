@@ -63,6 +63,8 @@ def test_errors_of_keypoints_are_those_in_the_frame_of_the_camera(run: Path, dat
     np.testing.assert_allclose(distances, base, atol=1e-3)  # mm
     assert row.add_mm_mean == pytest.approx(distances.mean(), rel=0.1)  # 100 of the 120 poses
     assert row.add_auc_mean == pytest.approx(add_auc(distances), abs=0.1)
+    with np.load(next((tmp_path / "e").rglob("evaluation.npz"))) as arrays:  # the arm is drawn over photographs
+        assert arrays["overlay_images"].shape == (2, 1, 256, 256, 3)
     write_report(tmp_path / "e", tmp_path / "page.html")
     assert "panda_hand in panda_link0" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -98,8 +98,9 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
     """Convert a folder in DREAM's layout into a data set, or resume an interrupted conversion.
 
     Deviation: ADD on photographs is given the camera's pose, and methods may learn from labels of the same recording.
-    Why: ropes estimates joint angles alone.  Effect: ADD is smaller than by the protocol of RoboPEPP and HoRoPose, who
-    estimate the camera's pose too and learn from labels of renderings; figures are not comparable one to one.
+    Why: the package estimates joint angles alone.  Effect: ADD is smaller than by the protocol of RoboPEPP and
+    HoRoPose, who estimate the camera's pose too and learn from labels of renderings; figures are not comparable one to
+    one.
 
     Args:
         folder: see `ropes.data.dream`.
