@@ -21,6 +21,7 @@ from ropes.data import interventions, parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
+from ropes.simulation.finger_setting import NAMES
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ class Dataset:
     @property
     def urdf(self) -> Path | None:
         """The arm's URDF without shapes; None where the data set has none."""
-        path = self.path / schema.ROBOT
-        return path if path.is_file() else None
+        return path if (path := self.path / schema.ROBOT).is_file() else None
 
     @cached_property
     def cameras(self) -> tuple[str, ...]:
@@ -159,8 +159,8 @@ class Dataset:
 
     @property
     def labelled_joints(self) -> tuple[str, ...]:
-        """Joints with angles to learn or evaluate: `joints`; without interventions all of `observation.state`."""
-        return self.joints or (() if self.actions else self.state_names or ())
+        """Joints with angles to learn or evaluate: `joints`, or of an arm without interventions all of its state."""
+        return self.joints or (() if self.actions or self.state_names == NAMES else self.state_names or ())
 
     @cached_property
     def state_names(self) -> tuple[str, ...] | None:

@@ -67,9 +67,7 @@ def fit(
             f"{data} has no joint angles (observation.state); method {method} needs them, anchored does not"
         )
     if not dataset.labelled_joints:
-        raise UserError(
-            f"{data} has actions and no policies, so no joints to learn; methods cde-global and cde-patch learn from it"
-        )
+        raise UserError(f"{data} has actions or factors and no joints; method {method} learns the angles of joints")
     labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed, anchors_of(recipe))
     checksum = angles_checksum(dataset.states("train"))
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
