@@ -59,7 +59,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "models/delta.py",
         "methods/delta/recipe.py",
     ),
-    "others": ("metrics/pose.py", "methods/uncertainty"),
+    "others": ("data/import_dream.py", "metrics/pose.py", "methods/uncertainty"),
 }
 _PARAGRAPH = re.compile(r"^Deviation: (.*?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
 _PARTS = re.compile(r"(.+?) Why: (.+?) Effect: (.+)")

@@ -93,11 +93,13 @@ class Export:
 _PAIRS_SIZE = 64
 #: Options of all sources, and those of Causal Triplet's pairs alone.
 _OF_ALL, _OF_PAIRS = {"source", "out", "image_size"}, {"manifest", "boxes", "seed"}
+#: Options of DREAM's folders: those that recordings use too, and those of DREAM's alone.
+_DREAM_TOO, _OF_DREAM = {"cameras", "crop", "grey"}, {"test_share", "urdf"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """Import a recording: a LeRobot data set, a ROS bag, videos or frames with a log, or Causal Triplet's pairs.
+    """Import a LeRobot data set, a ROS bag, videos, frames with a log, DREAM's photographs, or Causal Triplet's pairs.
 
     The command detects the format from the files. To resume an interrupted import, run the same command again. The
     policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
@@ -107,16 +109,18 @@ class Import:
       ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
       ropes import recordings/so101 --policies policies.csv --state degrees --out data/so101
       ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
+      ropes import dream/real/panda-3cam_azure --image-size 128 --test-share 0.5 --out data/azure
       ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
     """
 
     source: SourcePath
     """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
-    of frames, or Causal Triplet's files (docs/deltas.md)."""
+    of frames, a folder of DREAM (docs/dream.md), or Causal Triplet's files (docs/deltas.md)."""
     out: Path
     """Folder of the data set."""
     cameras: tuple[str, ...] = ()
-    """Names of the cameras to import; for a bag also NAME=TOPIC. All if omitted."""
+    """Names of the cameras to import; for a bag also NAME=TOPIC. All if omitted. For a folder of DREAM: name of its
+    camera, rgb if omitted."""
     policies: Path | None = None
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
     and frame; frame; time."""
@@ -155,7 +159,7 @@ class Import:
     """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     crop: tuple[str, ...] = ()
     """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
-    If omitted, the part of the image that moves, with a margin."""
+    If omitted, the part of the image that moves, with a margin; of a folder of DREAM the whole image."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     image_size: tuple[str, ...] = ()
@@ -172,6 +176,11 @@ class Import:
     """For Causal Triplet's pairs: crop images to the object's bounding box, where it is known."""
     seed: int = 0
     """For Causal Triplet's pairs: seed of the splits, without a manifest."""
+    test_share: float = 0.5
+    """For a folder of DREAM: share of the frames, the last ones, that become the split test-id. The others become
+    train."""
+    urdf: Path | None = None
+    """For a folder of DREAM: URDF file of the arm; the Panda's if omitted."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
@@ -188,6 +197,13 @@ class Import:
             self._require_use(_OF_PAIRS, "recordings of arms")
             self._import_pairs()
             return
+        from ropes.data.dream import holds_dream
+
+        if holds_dream(self.source):
+            self._require_use(_OF_DREAM | _DREAM_TOO, "other recordings")
+            self._import_dream()
+            return
+        self._require_use({each.name for each in fields(self)} - _OF_DREAM, "a folder of DREAM")
         self._require_use({each.name for each in fields(self)} - _OF_PAIRS, "Causal Triplet's pairs")
         from ropes.data.recordings.importer import import_recording
         from ropes.data.recordings.preview import preview_recording
@@ -223,6 +239,21 @@ class Import:
             "size": by_camera("--image-size", self.image_size, parse_size),
         }
         return ImportOptions(**shared_options(self, ImportOptions) | parsed)
+
+    def _import_dream(self) -> None:
+        from ropes.data.import_dream import CAMERA, DreamOptions, import_dream
+        from ropes.data.recordings.views import View, by_camera, parse_crop, parse_size
+
+        if len(self.cameras) > 1 or any("=" in name or "/" in name for name in self.cameras):
+            raise UserError("--cameras of a folder of DREAM is one name, of its only camera")
+        camera = self.cameras[0] if self.cameras else CAMERA
+        crop, size = by_camera("--crop", self.crop, parse_crop), by_camera("--image-size", self.image_size, parse_size)
+        if other := [name for name in (*crop, *size) if name not in (None, camera)]:
+            raise UserError(f"no camera {other[0]!r}; the camera of a folder of DREAM is {camera} here (--cameras)")
+        view = View(crop=crop.get(camera, crop.get(None)), size=size.get(camera, size.get(None)), grey=self.grey)
+        options = DreamOptions(urdf=self.urdf, test_share=self.test_share, camera=camera, view=view)
+        print(import_dream(self.source, out=self.out, options=options))
+        print(f"wrote {self.out}")
 
     def _import_pairs(self) -> None:
         from ropes.data.import_pairs import import_pairs

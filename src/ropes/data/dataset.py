@@ -21,6 +21,7 @@ from ropes.data import interventions, parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
+from ropes.simulation.finger_setting import NAMES
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ class Dataset:
     @property
     def urdf(self) -> Path | None:
         """The arm's URDF without shapes; None where the data set has none."""
-        path = self.path / schema.ROBOT
-        return path if path.is_file() else None
+        return path if (path := self.path / schema.ROBOT).is_file() else None
 
     @cached_property
     def cameras(self) -> tuple[str, ...]:
@@ -157,6 +157,11 @@ class Dataset:
         regimes = () if self.actions else self.regimes
         return tuple(dict.fromkeys(regime.joint for regime in regimes if regime.joint is not None))
 
+    @property
+    def labelled_joints(self) -> tuple[str, ...]:
+        """Joints with angles to learn or evaluate: `joints`, or of an arm without interventions all of its state."""
+        return self.joints or (() if self.actions or self.state_names == NAMES else self.state_names or ())
+
     @cached_property
     def state_names(self) -> tuple[str, ...] | None:
         """Names of the columns of `observation.state`; None without this feature."""
@@ -208,18 +213,14 @@ class Dataset:
         return Frames(rows, anchors[rows], columns["task_index"][rows])
 
     def states(self, split: str) -> NDArray[np.float64]:
-        """Angles of `joints` for the frames of a split, (frames, joints), radians.
-
-        Raises:
-            UserError: the data set has no angles, lacks a joint, or has a value that is not finite.
-        """
-        return self._values(split, self.joints)
+        """Angles of `labelled_joints` for the frames of a split, (frames, joints), radians; raises as `factors`."""
+        return self._values(split, self.labelled_joints)
 
     def factors(self, split: str) -> NDArray[np.float64]:
         """`observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
 
         Raises:
-            UserError: the data set has no such feature, or a value that is not finite.
+            UserError: the data set has no such feature, lacks a joint, or has a value that is not finite.
         """
         return self._values(split, self.state_names or ())
 

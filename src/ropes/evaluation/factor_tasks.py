@@ -171,7 +171,7 @@ def _arm_task(dataset: Dataset) -> FactorTask:
     low, span = poses.min(axis=0), np.ptp(poses, axis=0)
     train = Samples("train", np.arange(len(frames["train"])))
     return FactorTask(
-        names=dataset.joints,
+        names=dataset.labelled_joints,
         frames=frames,
         factors=factors,
         scaled={split: (values - low) / np.where(span > 0, span, 1.0) for split, values in factors.items()},

@@ -95,7 +95,8 @@ class Arm:
 
 def robot_of(run: Run, provenance: Mapping[str, Any] | None = None) -> Robot | None:
     """The robot recorded in a data set, else that of the run's setting; None where neither has one."""
-    recorded = ((provenance or {}).get("setting") or {}).get("robot")
+    content = provenance or {}
+    recorded = (content.get("setting") or {}).get("robot") or content.get("robot")
     if recorded:
         return Robot(**{**recorded, "joints": tuple(recorded["joints"])})
     setting = find_setting(run.setting)

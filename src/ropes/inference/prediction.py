@@ -146,9 +146,9 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
         UserError: the data set has no angles, or lacks a joint of the run.
     """
     states = dataset.states(split)
-    if missing := [joint for joint in run.joints if joint not in dataset.joints]:
-        raise UserError(f"{dataset.path} has no joint {missing[0]} (it has {', '.join(dataset.joints)})")
-    return states[:, [dataset.joints.index(joint) for joint in run.joints]]
+    if missing := [joint for joint in run.joints if joint not in dataset.labelled_joints]:
+        raise UserError(f"{dataset.path} has no joint {missing[0]} (it has {', '.join(dataset.labelled_joints)})")
+    return states[:, [dataset.labelled_joints.index(joint) for joint in run.joints]]
 
 
 def predict(

@@ -91,7 +91,7 @@ class Run:
             seed=seed,
             setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.resolve().name)),
             cameras=dataset.cameras,
-            joints=dataset.joints,
+            joints=dataset.labelled_joints if method_named(method).reads_labels else dataset.joints,
             image_size=max(side for shape in dataset.image_shapes for side in shape[:2]),
             data_checksum=dataset.checksum,
             anchors=len(np.unique(dataset.frames("train").anchor)),

@@ -99,7 +99,7 @@ def write(
     def images(frames: Floats) -> Iterator[list[bytes]]:
         rows = frames[:, -1].astype(np.int64)
         looks.write(out, views)
-        yield from _encoded(zip(*(camera.stored(rows) for camera in cameras), strict=True))
+        yield from encoded(zip(*(camera.stored(rows) for camera in cameras), strict=True))
 
     robot = recording.record.get("robot")
     dataset = building.build(
@@ -181,7 +181,7 @@ def _pixels(shape: Sequence[int]) -> str:
     return f"{shape[1]}x{shape[0]} pixels"
 
 
-def _encoded(views: Iterator[tuple[Images, ...]]) -> Iterator[list[bytes]]:
+def encoded(views: Iterator[tuple[Images, ...]]) -> Iterator[list[bytes]]:
     """Encode as PNG, in threads, a few views ahead."""
     waiting: deque[list[Future[bytes]]] = deque()
     with ThreadPoolExecutor(usable_cores()) as pool:

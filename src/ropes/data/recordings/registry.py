@@ -44,8 +44,8 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
     faults = "".join(f"; source {name} cannot be loaded ({fault})" for name, fault in broken.items())
     raise UserError(
         f"{path} is no recording that can be read: neither a LeRobot folder (meta/info.json), a ROS bag "
-        "(metadata.yaml, .bag, .db3, .mcap), a video, a folder of videos or frames with a log, nor Causal Triplet's "
-        f"files{faults}"
+        "(metadata.yaml, .bag, .db3, .mcap), a video, a folder of videos or frames with a log, a folder of DREAM "
+        f"(NNNNNN.rgb.jpg and NNNNNN.json), nor Causal Triplet's files{faults}"
     )
 
 

@@ -232,7 +232,7 @@ class Recorded:
         tests = [name for name in self.dataset.splits if name.startswith("test")]
         name = self.split or next(iter(tests or self.dataset.splits))
         self._rows = self.dataset.frames(name).index
-        has_angles = set(self.run.joints) <= set(self.dataset.joints)
+        has_angles = set(self.run.joints) <= set(self.dataset.labelled_joints)
         self._truth = states_of(self.run, self.dataset, name) if has_angles else None
         images_of(self.run, self.dataset, self._rows[:1])
 

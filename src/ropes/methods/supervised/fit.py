@@ -58,7 +58,7 @@ def fit(
     `pretrained` is a run of jointnet, with the same data, seed and settings, whose pre-training is reused.
 
     Raises:
-        UserError: the data set has no angles, no interventions or too few labels, the folder holds something else, or
+        UserError: the data set has no angles, no joints or too few labels, the folder holds something else, or
             `pretrained` is another pre-training.
     """
     dataset = open_dataset(data)
@@ -66,8 +66,8 @@ def fit(
         raise UserError(
             f"{data} has no joint angles (observation.state); method {method} needs them, anchored does not"
         )
-    if not dataset.joints:
-        raise UserError(f"{data} has no interventions, which name the joints; mark them (docs/data.md)")
+    if not dataset.labelled_joints:
+        raise UserError(f"{data} has actions or factors and no joints; method {method} learns the angles of joints")
     labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed, anchors_of(recipe))
     checksum = angles_checksum(dataset.states("train"))
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
