@@ -1,11 +1,10 @@
 """`ropes validate`, `import`, `strip` and `export`: check, import and copy data sets."""
 
-from collections.abc import Set
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ropes.cli.options import DataFolder, SourcePath, at_least, shared_options
+from ropes.cli.options import DataFolder, SourcePath, at_least, parse_numbers, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -91,15 +90,21 @@ class Export:
 
 #: Side of Causal Triplet's images where --image-size is not given, pixels.
 _PAIRS_SIZE = 64
-#: Options of all sources, and those of Causal Triplet's pairs alone.
-_OF_ALL, _OF_PAIRS = {"source", "out", "image_size"}, {"manifest", "boxes", "seed"}
-#: Options of DREAM's folders: those that recordings use too, and those of DREAM's alone.
-_DREAM_TOO, _OF_DREAM = {"cameras", "crop", "grey"}, {"test_share", "urdf"}
+#: Kind of source → its options, beside source and out.
+_USED_BY: dict[str, set[str]] = {
+    "a folder of DREAM": {"image_size", "cameras", "crop", "grey", "test_share", "urdf"},
+    "Causal Triplet's pairs": {"image_size", "manifest", "boxes", "seed"},
+    "MPI3D's photographs": {"cameras", "grey", "seed", "anchors", "samples", "test_anchors", "labelled", "fixed"},
+}
+_DREAM, _PAIRS, _PHOTOGRAPHS = _USED_BY
+_ARMS = "recordings of arms"
+#: MPI3D's training anchors where --anchors is not given.
+_ANCHORS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """Import a LeRobot data set, a ROS bag, videos, frames with a log, DREAM's photographs, or Causal Triplet's pairs.
+    """Import a LeRobot data set, a ROS bag, videos, frames with a log, DREAM, MPI3D, or Causal Triplet's pairs.
 
     The command detects the format from the files. To resume an interrupted import, run the same command again. The
     policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
@@ -111,16 +116,19 @@ class Import:
       ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
       ropes import dream/real/panda-3cam_azure --image-size 128 --test-share 0.5 --out data/azure
       ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
+      ropes import mpi3d_real.npz --anchors 3000 --out data/mpi3d
+      ropes import mpi3d_real.npz --samples 20000 --fixed object_size=1 --out data/mpi3d-factors
     """
 
     source: SourcePath
     """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
-    of frames, a folder of DREAM (docs/dream.md), or Causal Triplet's files (docs/deltas.md)."""
+    of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), or MPI3D's mpi3d_real.npz
+    (docs/photographs.md)."""
     out: Path
     """Folder of the data set."""
     cameras: tuple[str, ...] = ()
-    """Names of the cameras to import; for a bag also NAME=TOPIC. All if omitted. For a folder of DREAM: name of its
-    camera, rgb if omitted."""
+    """Names of the cameras to import; for a bag also NAME=TOPIC; for MPI3D top, center, bottom. All if omitted. For a
+    folder of DREAM: name of its camera, rgb if omitted."""
     policies: Path | None = None
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
     and frame; frame; time."""
@@ -175,7 +183,17 @@ class Import:
     boxes: bool = True
     """For Causal Triplet's pairs: crop images to the object's bounding box, where it is known."""
     seed: int = 0
-    """For Causal Triplet's pairs: seed of the splits, without a manifest."""
+    """For Causal Triplet's pairs: seed of the splits, without a manifest. For MPI3D: seed of the poses or pairs."""
+    anchors: int | None = None
+    """For MPI3D: training anchors, each with one pose under each policy of the two axes; 2,000 if omitted."""
+    samples: int | None = None
+    """For MPI3D, in place of anchors: training images, two per pair; a pair differs in one of the seven factors."""
+    test_anchors: int = 2000
+    """For MPI3D: poses of each test split; with --samples, images of it."""
+    labelled: int | None = None
+    """For MPI3D with --samples: images for the regressors of `ropes evaluate`; as many as --test-anchors if omitted."""
+    fixed: tuple[str, ...] = ()
+    """For MPI3D: FACTOR=NUMBER for each factor that is the same in all photographs, such as object_color=2."""
     test_share: float = 0.5
     """For a folder of DREAM: share of the frames, the last ones, that become the split test-id. The others become
     train."""
@@ -183,28 +201,37 @@ class Import:
     """For a folder of DREAM: URDF file of the arm; the Panda's if omitted."""
 
     def __post_init__(self) -> None:
-        at_least(0, seed=self.seed)
+        at_least(0, seed=self.seed, test_anchors=self.test_anchors, labelled=self.labelled)
+        at_least(1, anchors=self.anchors, samples=self.samples)
+        if self.anchors is not None and self.samples is not None:
+            raise UserError("--anchors and --samples are two kinds of data sets; leave one of them out")
+        if self.labelled is not None and self.samples is None:
+            raise UserError("--labelled goes with --samples; leave it out")
         if self.frames in ("every", "stretch") and self.dwell != Import.dwell:
             raise UserError(f"--dwell goes with --frames dwell, not with --frames {self.frames}; leave it out")
 
     def execute(self) -> None:
         """Import the recording."""
         from ropes.data.causal_triplet import holds_pairs
+        from ropes.data.mpi3d import holds_grid
 
         if holds_pairs(self.source):
             if self.preview is not None:
                 raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
-            self._require_use(_OF_PAIRS, "recordings of arms")
+            self._require_use(_PAIRS)
             self._import_pairs()
             return
         from ropes.data.dream import holds_dream
 
         if holds_dream(self.source):
-            self._require_use(_OF_DREAM | _DREAM_TOO, "other recordings")
+            self._require_use(_DREAM)
             self._import_dream()
             return
-        self._require_use({each.name for each in fields(self)} - _OF_DREAM, "a folder of DREAM")
-        self._require_use({each.name for each in fields(self)} - _OF_PAIRS, "Causal Triplet's pairs")
+        if holds_grid(self.source):
+            self._require_use(_PHOTOGRAPHS)
+            self._import_photographs()
+            return
+        self._require_use(_ARMS)
         from ropes.data.recordings.importer import import_recording
         from ropes.data.recordings.preview import preview_recording
 
@@ -215,15 +242,18 @@ class Import:
         print(import_recording(self.source, out=self.out, options=self._options()))
         print(f"wrote {self.out}")
 
-    def _require_use(self, used: Set[str], others: str) -> None:
-        """Check that no option is given that only other sources use.
+    def _require_use(self, kind: str) -> None:
+        """Check that no option is given that only other kinds of sources use.
 
         Raises:
             UserError: there is one.
         """
+        alone = set[str]().union(*_USED_BY.values()) - {"cameras", "crop", "grey", "image_size"}
+        used = {**_USED_BY, _ARMS: {each.name for each in fields(self)} - alone}
         for each in fields(self):
-            if each.name not in _OF_ALL | used and getattr(self, each.name) != each.default:
+            if each.name not in {"source", "out"} | used[kind] and getattr(self, each.name) != each.default:
                 option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
+                others = " and ".join(other for other, names in used.items() if each.name in names)
                 raise UserError(f"--{option} goes with {others}; leave it out")
 
     def _options(self) -> "ImportOptions":
@@ -270,4 +300,19 @@ class Import:
             boxes=self.boxes,
             seed=self.seed,
         )
+        print(f"wrote {self.out}")
+
+    def _import_photographs(self) -> None:
+        from ropes.data.import_mpi3d import SHARED, import_anchors, import_factors
+
+        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "cameras": self.cameras, "grey": self.grey}
+        common["fixed"] = parse_numbers("--fixed", self.fixed)
+        if self.samples is not None:
+            counts = {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
+            import_factors(self.source, **common, **counts)
+        else:
+            anchors = _ANCHORS if self.anchors is None else self.anchors
+            dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
+            if shared := (dataset.provenance or {})[SHARED]:
+                print(f"{shared} test poses have a photograph of training: few combinations of factors are left free")
         print(f"wrote {self.out}")

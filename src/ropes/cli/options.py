@@ -93,6 +93,23 @@ def parse_ranges(joints: Sequence[str], ranges: Sequence[str]) -> tuple[tuple[fl
     return tuple(pairs)
 
 
+def parse_numbers(option: str, texts: Sequence[str]) -> dict[str, int]:
+    """Parse NAME=NUMBER to name → number.
+
+    Raises:
+        UserError: a text has another form, or a name is given twice.
+    """
+    numbers: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not name or not number.isdecimal():
+            raise UserError(f"{option}: {text!r} is not NAME=NUMBER")
+        if name in numbers:
+            raise UserError(f"{option} has {name} twice; give each name once")
+        numbers[name] = int(number)
+    return numbers
+
+
 def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
     """Parse NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=…,roll=…,fov=…] to cameras, in the order given.
 

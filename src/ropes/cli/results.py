@@ -18,8 +18,9 @@ _PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "result
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(methods_of('joints'))}; "
     f"for disentanglement {', '.join(methods_of('factors'))}; "
-    f"for causal-triplet and hold-outs {', '.join(methods_of('actions'))}. Variants as METHOD@VARIANT, such as "
-    "ropes@classifier of table1. Those of the experiment if omitted."
+    f"for causal-triplet and hold-outs {', '.join(methods_of('actions'))}; for mpi3d anchored, ldr, cnn and those of "
+    "disentanglement. Variants as METHOD@VARIANT, such as ropes@classifier of table1. Those of the experiment if "
+    "omitted."
 )
 
 
@@ -100,6 +101,7 @@ class Reproduce:
       ropes reproduce delta-options --out runs/delta-options
       ropes reproduce six-joints --out runs/six-joints
       ropes reproduce cameras --out runs/cameras
+      ropes reproduce mpi3d --data mpi3d_real.npz --out runs/mpi3d
       ropes reproduce table1 --preset paper --trial --out runs/table1-trial
     """
 
@@ -114,6 +116,7 @@ class Reproduce:
             "disentanglement",
             "eq3",
             "hold-outs",
+            "mpi3d",
             "panda-2c",
             "resolution",
             "six-joints",
@@ -130,7 +133,8 @@ class Reproduce:
     pairs as supervision, on the same images; eq3: objectives of method ropes; six-joints: one camera and six joints,
     three under intervention; causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five
     other sets of held-out objects; delta-options: variants of causal delta embeddings; cameras: the same poses by both
-    renderers, clean and with the faults of a webcam and of a harsh camera (needs MuJoCo)."""
+    renderers, clean and with the faults of a webcam and of a harsh camera (needs MuJoCo); mpi3d: joints and factors of
+    a real arm from MPI3D's photographs (needs --data)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -143,9 +147,9 @@ class Reproduce:
     workers: int | None = None
     """Rendering processes; one per core if omitted."""
     data: Path | None = None
-    """With causal-triplet: Causal Triplet's files (see ropes validate --format causal-triplet) in place of simulated
-    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); they must be given in
-    the first call."""
+    """With mpi3d: mpi3d_real.npz (docs/photographs.md). With causal-triplet: Causal Triplet's files (see ropes validate
+    --format causal-triplet) in place of simulated pairs. With disentanglement: photographs for further tests (see ropes
+    evaluate --photographs); they must be given in the first call."""
     processes: int | None = None
     """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
     precision: RequestedPrecision = "auto"

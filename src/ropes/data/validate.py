@@ -22,6 +22,7 @@ from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import split_fault
 from ropes.simulation.finger_setting import NAMES, changed_factor
+from ropes.simulation.settings import MPI3D_FACTORS
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,13 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
 
 
 def factor_pair_faults(dataset: Dataset) -> Iterator[Fault]:
-    """Faults of training pairs of finger and cube whose images do not differ in exactly one factor.
+    """Faults of training pairs of finger and cube, or of MPI3D, whose images do not differ in exactly one factor.
 
     Args:
         dataset: any data set; one of other pairs, or of no pairs, has none of these faults.
     """
-    if dataset.state_names != NAMES or "train" not in dataset.splits:
+    named = (dataset.provenance or {}).get("setting", {}).get("name") == MPI3D_FACTORS
+    if dataset.state_names is None or not (named or dataset.state_names == NAMES) or "train" not in dataset.splits:
         return
     _, first, counts = np.unique(dataset.frames("train").anchor, return_index=True, return_counts=True)
     pairs = first[counts == 2]

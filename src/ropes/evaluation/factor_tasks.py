@@ -1,4 +1,4 @@
-"""Train and test samples of factor regressors: the scenarios of finger-cube, or an arm's test splits."""
+"""Train and test samples of factor regressors: the scenarios of finger-cube, MPI3D's splits, or an arm's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,12 +9,13 @@ import numpy as np
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats, Ints
 from ropes.data.dataset import Dataset
+from ropes.data.mpi3d import CATEGORIES
 from ropes.errors import UserError
 from ropes.evaluation.pictures import SPLITS
 from ropes.methods.policies import described_model
 from ropes.metrics.transfer import REGRESSORS, Regressor
 from ropes.simulation.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
-from ropes.simulation.settings import FINGER_CUBE
+from ropes.simulation.settings import FINGER_CUBE, MPI3D_FACTORS
 
 #: Largest number of training samples of a regressor, and of training images whose latents standardise all latents.
 LABELLED = 10_000
@@ -77,13 +78,15 @@ class FactorTask:
 
 
 def factor_task(dataset: Dataset) -> FactorTask:
-    """The task of a data set: finger-cube's if it has the factors of finger-cube, otherwise an arm's.
+    """The task of a data set: finger-cube's if it has its factors, MPI3D's for its pairs, otherwise an arm's.
 
     Raises:
-        UserError: no angles, no test split, no policy without intervention, or no sample of a hue.
+        UserError: no angles, a missing split, no policy without intervention, or no sample of a hue.
     """
-    named = (dataset.provenance or {}).get("setting", {}).get("name") == FINGER_CUBE
-    return _finger_task(dataset) if named or dataset.state_names == NAMES else _arm_task(dataset)
+    name = (dataset.provenance or {}).get("setting", {}).get("name")
+    if name == MPI3D_FACTORS:
+        return _grid_task(dataset)
+    return _finger_task(dataset) if name == FINGER_CUBE or dataset.state_names == NAMES else _arm_task(dataset)
 
 
 def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
@@ -151,6 +154,43 @@ def _of_hues(hues: Ints, allowed: tuple[int, ...]) -> Ints:
     return rows
 
 
+def _grid_task(dataset: Dataset) -> FactorTask:
+    """MPI3D's factors: regressors are fitted on the split labelled and tested on the split test-id.
+
+    Colours, shapes and backgrounds are categories; sizes, camera heights and positions of the axes have an order.
+    """
+    splits = ("test-id", LABELLED_SPLIT)
+    if missing := [split for split in splits if split not in dataset.splits]:
+        raise UserError(f"{dataset.path} lacks the split {missing[0]}; import it with --test-anchors and --labelled")
+    frames = {split: np.arange(len(dataset.frames(split)))[:LABELLED] for split in splits}
+    frames["train"] = np.unique(dataset.frames("train").anchor, return_index=True)[1][:LABELLED]  # one of each pair
+    factors = {split: dataset.factors(split)[rows] for split, rows in frames.items()}
+    names = dataset.state_names or ()
+    return FactorTask(
+        names=names,
+        frames=frames,
+        factors=factors,
+        scaled=_scaled(factors),
+        categorical=tuple(k for k, name in enumerate(names) if name in CATEGORIES),
+        complete=True,
+        scenarios={
+            "id": TransferScenario(
+                train=Samples(LABELLED_SPLIT, frames[LABELLED_SPLIT]), test=Samples("test-id", frames["test-id"])
+            )
+        },
+        held_out=Samples(LABELLED_SPLIT, frames[LABELLED_SPLIT][:JUDGED]),
+        regressors=_ARM_REGRESSORS,
+        discrete=True,
+    )
+
+
+def _scaled(factors: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Factors scaled to [0, 1] by the range of all splits."""
+    values = np.concatenate(list(factors.values()))
+    low, span = values.min(axis=0), np.ptp(values, axis=0)
+    return {split: (each - low) / np.where(span > 0, span, 1.0) for split, each in factors.items()}
+
+
 def _arm_task(dataset: Dataset) -> FactorTask:
     """Joint angles: regressors are fitted on observational poses and tested on those of the test splits.
 
@@ -167,14 +207,12 @@ def _arm_task(dataset: Dataset) -> FactorTask:
     frames |= {split: np.arange(len(dataset.frames(split))) for split in splits.values()}
     factors = {split: dataset.states(split)[rows] for split, rows in frames.items()}
     model = described_model(dataset)
-    poses = np.concatenate(list(factors.values()))
-    low, span = poses.min(axis=0), np.ptp(poses, axis=0)
     train = Samples("train", np.arange(len(frames["train"])))
     return FactorTask(
         names=dataset.labelled_joints,
         frames=frames,
         factors=factors,
-        scaled={split: (values - low) / np.where(span > 0, span, 1.0) for split, values in factors.items()},
+        scaled=_scaled(factors),
         categorical=(),
         complete=model is None or not model.weights,
         scenarios={

@@ -11,6 +11,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
+from ropes.data.import_mpi3d import import_anchors, import_factors
 from ropes.data.import_pairs import import_pairs
 from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.folder import data_folder
@@ -23,6 +24,8 @@ from ropes.simulation.settings import (
     ARM_ACTIONS,
     ARM_SETTING,
     FINGER_CUBE,
+    MPI3D,
+    MPI3D_FACTORS,
     OBJECT_SCENES,
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
@@ -75,6 +78,14 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None
         assert plan.recorded is not None
         del options["workers"]
         dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=name == RECORDED_PAIRS, **options)
+    elif name in (MPI3D, MPI3D_FACTORS):
+        assert plan.recorded is not None
+        del options["workers"]
+        if name == MPI3D:
+            import_anchors(Path(plan.recorded), anchors=count, test_anchors=plan.test_anchors, **options)
+        else:
+            import_factors(Path(plan.recorded), labelled=plan.labelled, **counts, **options)
+        return
     else:
         arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
         options["mesh"] = "full" if plan.full_meshes else "simplified"

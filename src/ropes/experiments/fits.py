@@ -17,6 +17,7 @@ from ropes.experiments.plan import Experiment
 from ropes.methods.fit import fit
 from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.simulation.settings import MPI3D_FACTORS
 
 Timer = Callable[[Path, str], AbstractContextManager[None]]
 
@@ -53,10 +54,11 @@ def fit_and_evaluate(
         return
     rows: dict[str, Any] = {"name": plan.name, "label": plan.method(dataset, label), "precision": plan.precision}
     with timer(out, f"{dataset} {label} evaluate {seed}"):
-        if plan.measures == "factors":
-            photographs = None if plan.recorded is None else Path(plan.recorded)
+        measures = plan.measures_of(dataset)
+        if measures == "factors":
+            photographs = None if plan.recorded is None or dataset == MPI3D_FACTORS else Path(plan.recorded)
             evaluate_factors(run, data, evaluation, photographs=photographs, **rows)
-        elif plan.measures == "actions":
+        elif measures == "actions":
             evaluate_actions(run, data, evaluation, show=show, **rows)
         else:
             evaluate(run, data, evaluation, occlusions=plan.occlusions, sizes=plan.sizes, show=show, **rows)

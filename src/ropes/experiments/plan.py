@@ -9,7 +9,7 @@ from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
-from ropes.simulation.settings import Setting, find_setting, setting_named, usual_renderer
+from ropes.simulation.settings import MPI3D, MPI3D_FACTORS, Setting, find_setting, setting_named, usual_renderer
 
 #: Fraction of the training data and steps of a trial, and the least number of its anchors and of its test poses.
 _TRIAL_SHARE, _TRIAL_ANCHORS, _TRIAL_POSES = 0.01, 40, 100
@@ -60,7 +60,7 @@ class Experiment:
             (`ropes.evaluation.actions`).
         only: data set → the methods and variants that are fitted there; all if the data set is missing.
         own: data set → method or variant → recipe that replaces `recipes` there.
-        recorded: recordings to train on instead of simulated data, or photographs to test on.
+        recorded: recordings to train on instead of simulated data, photographs to test on, or those of MPI3D.
         sizes: sizes of the protocol's draws, for joint angles.
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
         scene: background of arms, see `ropes.simulation.backgrounds`.
@@ -96,6 +96,10 @@ class Experiment:
         """Whether a method or variant is fitted on a data set."""
         return dataset not in self.only or label in self.only[dataset]
 
+    def measures_of(self, dataset: str) -> Literal["joints", "factors", "actions"]:
+        """What is measured on a data set: factors of MPI3D's pairs beside the joints of its anchors."""
+        return "factors" if dataset == MPI3D_FACTORS else self.measures
+
     def arm(self, dataset: str) -> Setting | None:
         """The setting of a data set, with its scene and cameras; None if it is not an arm's."""
         rendering = self.renderings.get(dataset)
@@ -119,7 +123,7 @@ class Experiment:
         """The recipe of a method or variant on a data set; method `anchored` knows whether joints are independent."""
         recipe = self.own.get(dataset, {}).get(label, self.recipes[label])
         arm = self.arm(dataset)
-        independent = arm is not None and arm.independent
+        independent = dataset == MPI3D or (arm is not None and arm.independent)
         if independent and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
             return replace(recipe, independent=True)
         return recipe

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from ropes.errors import UserError
+from ropes.experiments.photographs import of_photographs
 from ropes.experiments.plan import Experiment, Rendering
 from ropes.experiments.variants import (
     CAMERA_ANCHORS,
@@ -58,6 +59,7 @@ DEFAULT_METHODS = {
     "disentanglement": ("ada-gvae", "beta-vae"),
     "eq3": ("ropes",),
     "hold-outs": methods_of("actions"),
+    "mpi3d": ("ada-gvae", "anchored", "beta-vae", "cnn", "ldr"),
     "panda-2c": ("anchored",),
     "resolution": ("anchored",),
     "six-joints": ("anchored", "ldr", "ropes"),
@@ -72,6 +74,7 @@ _FITTING = {
     "delta-options": DEFAULT_METHODS["delta-options"],
     "disentanglement": methods_of("factors"),
     "hold-outs": methods_of("actions"),
+    "mpi3d": DEFAULT_METHODS["mpi3d"],
     "supervision": methods_of("factors", "joints"),
 }
 _OCCLUSIONS = (0, 16, 32, 64)
@@ -89,8 +92,9 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         name: "cameras" (renderers and faults of cameras), "causal-triplet" (actions), "coverage" (of intervals),
             "curves" (error against anchors), "delta-options" (readings of causal delta embeddings), "demo",
             "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "hold-outs" (actions on other
-            held-out objects), "panda-2c" (the packaged estimator), "resolution" (windows from larger images),
-            "six-joints" (one camera, interventions on three of six joints), "supervision", "table1", "table2".
+            held-out objects), "mpi3d" (photographs of an arm), "panda-2c" (the packaged estimator), "resolution"
+            (windows from larger images), "six-joints" (one camera, interventions on three of six joints),
+            "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: methods to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
@@ -100,8 +104,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
-    if recorded is not None and name not in ("causal-triplet", "disentanglement"):
-        raise UserError(f"{name} is simulated; recordings go with causal-triplet and disentanglement")
+    if recorded is not None and name not in ("causal-triplet", "disentanglement", "mpi3d"):
+        raise UserError(f"{name} is simulated; recordings go with causal-triplet, disentanglement and mpi3d")
     fitting = _FITTING.get(name, methods_of("joints"))
     if odd := [method for method in methods if method in METHODS and method not in fitting]:
         raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
@@ -146,6 +150,8 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
             )
         case "eq3":
             return _objectives(recipes, paper)
+        case "mpi3d":
+            return of_photographs(recipes, paper=paper, test_anchors=test_anchors, recorded=recorded)
         case "panda-2c":
             anchors = {_TWO_CAMERAS: 10_000}
             return Experiment(name=name, recipes=recipes, anchors=anchors, occlusions=_OCCLUSIONS, data_seed=1)

@@ -17,6 +17,7 @@ from ropes.common.hardware import Precision, RequestedPrecision, device_kind, re
 from ropes.common.processes import run_all
 from ropes.common.progress import progress
 from ropes.data.import_pairs import read_and_split
+from ropes.data.mpi3d import open_grid
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError, require_name
 from ropes.evaluation.arm_moves import evaluate_estimator
@@ -45,7 +46,7 @@ from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.simulation.backgrounds import SceneName
-from ropes.simulation.settings import ARM_ACTIONS
+from ropes.simulation.settings import ARM_ACTIONS, MPI3D
 
 
 def reproduce(
@@ -76,7 +77,7 @@ def reproduce(
         workers: number of rendering processes.
         processes: see `run_experiment`.
         recorded: for causal-triplet, its original files, to train on instead of simulated data; for disentanglement,
-            photographs to test on as well.
+            photographs to test on as well; for mpi3d, its file.
         precision: precision of training and evaluation; for "auto" see `precision_of_fits` and
             `ropes.methods.readers.load_reader`.
         scene: background of arms, see `ropes.simulation.backgrounds`; None for panda-gym's, as in the ROPES
@@ -91,7 +92,7 @@ def reproduce(
     has_arms = name not in ("delta-options", "disentanglement", "hold-outs") and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
-    if trial and recorded is not None:
+    if trial and recorded is not None and name != MPI3D:
         raise UserError("a trial is of simulated data; leave --trial or --data out")
     families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
     plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision)
@@ -156,7 +157,9 @@ def run_experiment(
     if processes is not None and processes > 1 and not plan.at_once:
         raise UserError(f"{plan.name} fits one model after the other, each on all cores; leave --processes out")
     if plan.recorded is not None:  # fail before hours of fits, and before the folder is created
-        if plan.measures == "factors":
+        if MPI3D in plan.anchors:
+            open_grid(Path(plan.recorded))
+        elif plan.measures == "factors":
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
             read_and_split(Path(plan.recorded), seed=plan.data_seed)

@@ -168,6 +168,20 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
 
 
+def of_64_pixels(recipe: Recipe) -> Recipe:
+    """The recipe for images of 64 pixels, which MPI3D's photographs have.
+
+    Raises:
+        UserError: the method has no such recipe.
+    """
+    if isinstance(recipe, VAERecipe):
+        return replace(recipe, vae=replace(recipe.vae, image_size=64))
+    if not isinstance(recipe, EncoderRecipe | CNNRecipe):
+        raise UserError("mpi3d compares methods ada-gvae, anchored, beta-vae, cnn and ldr; leave the other ones out")
+    window = {} if recipe.encoder.window else {"window": 0}
+    return replace(recipe, encoder=replace(recipe.encoder, **_SMALLER[64] | window))
+
+
 def resolutions(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe, and windows cut from larger images; the whole image has the same number of pixels in all of them."""
     if not isinstance(recipe, EncoderRecipe) or not recipe.encoder.window:

@@ -156,9 +156,12 @@ RANDOM_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
 ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: images cropped to the object, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
+#: MPI3D's photographs: anchors of the arm's two axes, and pairs that differ in one factor.
+MPI3D, MPI3D_FACTORS = "mpi3d", "mpi3d-factors"
 #: The paper's settings of the Panda, see `ropes.simulation.panda`.
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
 _NAMES = {SO101, FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
+_NAMES |= {MPI3D, MPI3D_FACTORS}
 _NAMES |= {*SETTINGS, *RANDOM_HOLD_OUTS}
 
 

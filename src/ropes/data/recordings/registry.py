@@ -45,7 +45,7 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
     raise UserError(
         f"{path} is no recording that can be read: neither a LeRobot folder (meta/info.json), a ROS bag "
         "(metadata.yaml, .bag, .db3, .mcap), a video, a folder of videos or frames with a log, a folder of DREAM "
-        f"(NNNNNN.rgb.jpg and NNNNNN.json), nor Causal Triplet's files{faults}"
+        f"(NNNNNN.rgb.jpg and NNNNNN.json), Causal Triplet's files, nor MPI3D's photographs (.npz){faults}"
     )
 
 

@@ -23,6 +23,7 @@ from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ran
 from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of
 from ropes.methods.training.image_size import size_fault, size_options, smallest
+from ropes.methods.training.registration import has_one_background
 from ropes.models.shapes import EncoderConfig
 
 _DRAWN = 20_000
@@ -119,7 +120,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)
-    compared = registered(sample, show=show)
+    compared = registered(sample, show=show) if has_one_background(dataset) else (sample, None)
     joints = tuple(
         _report(dataset, frames, sample, compared, values, joint, _angle_overlap(dataset, frames, joint, model, states))
         for joint in dataset.joints

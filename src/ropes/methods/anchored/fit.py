@@ -37,7 +37,7 @@ from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import BatchAt
-from ropes.methods.training.registration import register
+from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -91,7 +91,8 @@ def fit(
     require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.encoder.input_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
-    images, registration = register(images, wanted=recipe.registration, zoom=recipe.encoder.zoom, show=show)
+    wanted = recipe.registration and has_one_background(dataset)
+    images, registration = register(images, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
 
     def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
         if method == "ldr":

@@ -34,7 +34,7 @@ from ropes.methods.student.fit import ReaderTeacher, fit_student
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
-from ropes.methods.training.registration import register
+from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -79,7 +79,8 @@ def fit(
         raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    images, registration = register(images, wanted=recipe.registration, show=show)
+    wanted = recipe.registration and has_one_background(dataset)
+    images, registration = register(images, wanted=wanted, show=show)
     fingerprint = _ae1_digest(Context(run, out, show, registration=registration))
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)

@@ -27,7 +27,7 @@ from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import SUMMARY, is_finished, link_training
-from ropes.methods.training.registration import register
+from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.training_summary import write_training_summary
@@ -75,7 +75,8 @@ def fit(
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(labels.poses)
-    images, registration = register(images, wanted=recipe.registration, show=show)
+    wanted = recipe.registration and has_one_background(dataset)
+    images, registration = register(images, wanted=wanted, show=show)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show, registration=registration), recipe)
         if is_finished(out / _PRETRAINING, fingerprint):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ropes.common.files import read_json
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
+from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
@@ -29,6 +30,14 @@ _FEWEST = 32
 CLEANER_FOLDER = "cleaner"
 #: Frames that the registration is fitted on, evenly over the recording.
 _FRAMES = 256
+
+
+def has_one_background(dataset: Dataset) -> bool:
+    """Whether each camera of a data set sees one background, so that frames can be registered to it.
+
+    Data sets of other programs are taken to have one; MPI3D's photographs say how many they have.
+    """
+    return bool((dataset.provenance or {}).get("setting", {}).get("backgrounds", 1) == 1)
 
 
 def register(
