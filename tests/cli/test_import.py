@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from ropes.cli import entry as cli
@@ -111,9 +112,38 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
     assert "--policy-topic goes with recordings of arms; leave it out" in refusal(
         capsys, *words, "--policy-topic", "/policy"
     )
-    assert "--grey goes with recordings of arms; leave it out" in refusal(capsys, *words, "--grey")
+    line = refusal(capsys, *words, "--grey")
+    assert line == "--grey goes with recordings of arms and MPI3D's photographs; leave it out"
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
     assert "--preview shows recordings" in refusal(capsys, *words, "--preview", str(tmp_path / "look"))
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("", "has 3 images, which is no full grid of MPI3D: 28,800 of each colour and shape"),
+        ("--crop none", "--crop goes with recordings of arms; leave it out"),
+        ("--no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
+        ("--image-size 32", "--image-size goes with recordings of arms and Causal Triplet's pairs; leave it out"),
+        ("--anchors 2 --samples 2", "--anchors and --samples are two kinds of data sets; leave one of them out"),
+        ("--anchors 0", "--anchors is 0; it must be 1 or more"),
+        ("--labelled 4", "--labelled goes with --samples; leave it out"),
+        ("--fixed object_color", "--fixed: 'object_color' is not NAME=NUMBER"),
+        ("--fixed object_size=0 object_size=1", "--fixed has object_size twice; give each name once"),
+    ],
+)
+def test_invalid_import_of_photographs_is_refused_in_one_line(
+    words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "few.npz", images=np.zeros((3, 64, 64, 3), np.uint8))
+    source = str(tmp_path / "few.npz")
+    assert line in refusal(capsys, "import", source, "--out", str(tmp_path / "out"), *words.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_recordings_of_arms_refuse_options_for_photographs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "import", str(BAG), "--anchors", "3", "--out", str(tmp_path / "out"))
+    assert line == "--anchors goes with MPI3D's photographs; leave it out"
 
 
 @pytest.mark.slow

@@ -248,8 +248,9 @@ class Import:
         Raises:
             UserError: there is one.
         """
-        alone = set[str]().union(*_USED_BY.values()) - {"cameras", "crop", "grey", "image_size"}
-        used = {**_USED_BY, _ARMS: {each.name for each in fields(self)} - alone}
+        shared = {"cameras", "crop", "grey", "image_size"}
+        alone = set[str]().union(*_USED_BY.values()) - shared
+        used = {_ARMS: {each.name for each in fields(self)} - alone, **_USED_BY}
         for each in fields(self):
             if each.name not in {"source", "out"} | used[kind] and getattr(self, each.name) != each.default:
                 option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
@@ -308,8 +309,8 @@ class Import:
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "cameras": self.cameras, "grey": self.grey}
         common["fixed"] = parse_numbers("--fixed", self.fixed)
         if self.samples is not None:
-            counts = {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
-            import_factors(self.source, **common, **counts)
+            common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
+            import_factors(self.source, **common)
         else:
             anchors = _ANCHORS if self.anchors is None else self.anchors
             dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)

@@ -138,13 +138,13 @@ def open_grid(path: Path) -> Grid:
             f"{path} has {shape[0]:,} images, which is no full grid of MPI3D: {math.prod(_KNOWN):,} of each colour "
             "and shape, and as many shapes as colours"
         )
-    record = {"name": path.name, "bytes": entry.file_size, "crc32": entry.CRC}
+    record: dict[str, str | int] = {"name": path.name, "bytes": entry.file_size, "crc32": entry.CRC}
     return Grid(path=path, sizes=sizes, record=record, first=first)
 
 
 def angles_of(positions: Ints) -> Floats:
     """Angles of positions of an axis, radians."""
-    return RANGE[0] + (positions + 0.5) * STEP
+    return RANGE[0] + (positions.astype(np.float64) + 0.5) * STEP
 
 
 def positions_of(angles: Floats) -> Ints:

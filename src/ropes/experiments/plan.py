@@ -13,6 +13,8 @@ from ropes.simulation.settings import MPI3D, MPI3D_FACTORS, Setting, find_settin
 
 #: Fraction of the training data and steps of a trial, and the least number of its anchors and of its test poses.
 _TRIAL_SHARE, _TRIAL_ANCHORS, _TRIAL_POSES = 0.01, 40, 100
+#: Least number of test images of a trial whose factors have up to 40 values, each of which metrics need twice.
+_TRIAL_PAIRS = 400
 _TRIAL_SIZES = ProtocolSizes(repeats=2, fit=50, test=25)
 
 
@@ -140,7 +142,7 @@ class Experiment:
             recipes={label: _on_trial(recipe) for label, recipe in self.recipes.items()},
             own={dataset: {label: _on_trial(each) for label, each in own.items()} for dataset, own in self.own.items()},
             anchors={dataset: _share_of(count, _TRIAL_ANCHORS) for dataset, count in self.anchors.items()},
-            test_anchors=_share_of(self.test_anchors, _TRIAL_POSES),
+            test_anchors=_share_of(self.test_anchors, _TRIAL_PAIRS if MPI3D_FACTORS in self.anchors else _TRIAL_POSES),
             labelled=None if self.labelled is None else _share_of(self.labelled, _TRIAL_POSES),
             seeds=self.seeds[:1],
             sizes=_TRIAL_SIZES,

@@ -89,7 +89,7 @@ def reproduce(
         UserError: no such experiment, method, variant or setting, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    has_arms = name not in ("delta-options", "disentanglement", "hold-outs") and recorded is None
+    has_arms = name not in ("delta-options", "disentanglement", "hold-outs", MPI3D) and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
     if trial and recorded is not None and name != MPI3D:
@@ -156,6 +156,8 @@ def run_experiment(
     """
     if processes is not None and processes > 1 and not plan.at_once:
         raise UserError(f"{plan.name} fits one model after the other, each on all cores; leave --processes out")
+    if MPI3D in plan.anchors and plan.recorded is None:
+        raise UserError("mpi3d is of photographs; give --data mpi3d_real.npz (docs/photographs.md)")
     if plan.recorded is not None:  # fail before hours of fits, and before the folder is created
         if MPI3D in plan.anchors:
             open_grid(Path(plan.recorded))
