@@ -45,10 +45,10 @@ def test_urdf_of_the_arm_is_taken(folder: Path, tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("--dwell 1", "--dwell goes with other recordings; leave it out"),
-        ("--rotate 90", "--rotate goes with other recordings; leave it out"),
-        ("--policies p.csv", "--policies goes with other recordings; leave it out"),
-        ("--no-boxes", "--no-boxes goes with other recordings; leave it out"),
+        ("--dwell 1", "--dwell goes with recordings of arms; leave it out"),
+        ("--rotate 90", "--rotate goes with recordings of arms; leave it out"),
+        ("--policies p.csv", "--policies goes with recordings of arms; leave it out"),
+        ("--no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
         ("--cameras a b", "--cameras of a folder of DREAM is one name, of its only camera"),
         ("--cameras a=/topic", "--cameras of a folder of DREAM is one name, of its only camera"),
         ("--crop left=none", "no camera 'left'; the camera of a folder of DREAM is rgb here (--cameras)"),

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Protocol, get_type_hints
 import tyro
 
 from ropes.cli.check import Check
-from ropes.cli.data import Export, Import, Strip, Validate
+from ropes.cli.data import Export, Strip, Validate
 from ropes.cli.evaluate import Evaluate, Graph, Inspect
 from ropes.cli.fit import Calibrate, Fit, Predict
+from ropes.cli.imports import Import
 from ropes.cli.package import Card, Package
 from ropes.cli.record import Record
 from ropes.cli.results import Csv, Report, Reproduce, Tables

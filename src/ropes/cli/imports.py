@@ -1,0 +1,242 @@
+"""`ropes import`: makes data sets of recordings, image pairs and photographs."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ropes.cli.options import SourcePath, at_least, parse_numbers, shared_options
+from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from ropes.data.recordings.plan import ImportOptions
+
+#: Side of Causal Triplet's images where --image-size is not given, pixels.
+_PAIRS_SIZE = 64
+#: Kind of source → its options, beside source and out.
+_USED_BY: dict[str, set[str]] = {
+    "a folder of DREAM": {"image_size", "cameras", "crop", "grey", "test_share", "urdf"},
+    "Causal Triplet's pairs": {"image_size", "manifest", "boxes", "seed"},
+    "MPI3D's photographs": {"cameras", "grey", "seed", "anchors", "samples", "test_anchors", "labelled", "fixed"},
+}
+_DREAM, _PAIRS, _PHOTOGRAPHS = _USED_BY
+_ARMS = "recordings of arms"
+#: MPI3D's training anchors where --anchors is not given.
+_ANCHORS = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """Import a LeRobot data set, a ROS bag, videos, frames with a log, DREAM, MPI3D, or Causal Triplet's pairs.
+
+    The command detects the format from the files. To resume an interrupted import, run the same command again. The
+    policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
+
+    Example:
+      ropes import recordings/lerobot --out data/mine
+      ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
+      ropes import recordings/so101 --policies policies.csv --state degrees --out data/so101
+      ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
+      ropes import dream/real/panda-3cam_azure --image-size 128 --test-share 0.5 --out data/azure
+      ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
+      ropes import mpi3d_real.npz --anchors 3000 --out data/mpi3d
+      ropes import mpi3d_real.npz --samples 20000 --fixed object_size=1 --out data/mpi3d-factors
+    """
+
+    source: SourcePath
+    """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
+    of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), or MPI3D's mpi3d_real.npz
+    (docs/photographs.md)."""
+    out: Path
+    """Folder of the data set."""
+    cameras: tuple[str, ...] = ()
+    """Names of the cameras to import; for a bag also NAME=TOPIC; for MPI3D top, center, bottom. All if omitted. For a
+    folder of DREAM: name of its camera, rgb if omitted."""
+    policies: Path | None = None
+    """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
+    and frame; frame; time."""
+    policy_column: str | None = None
+    """Column of a LeRobot data set or a log with the active policy. If omitted: the task of a LeRobot data set, or the
+    column policy of a log."""
+    policy_topic: str | None = None
+    """Topic of a bag (std_msgs/String) whose messages name the policy that is active from then on; the only one if
+    omitted."""
+    joint_topic: str | None = None
+    """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
+    log: Path | None = None
+    """Table (CSV or Parquet) for a video or a folder of frames, with columns time (seconds) or frame, policy, and joint
+    positions."""
+    joint_columns: tuple[str, ...] = ()
+    """Columns of --log with the joint positions; all columns of numbers if omitted."""
+    offset: float = 0.0
+    """Seconds to add to the times of --log, for videos."""
+    frames: Literal["every", "stretch", "dwell"] | None = None
+    """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
+    omitted: dwell if the arm moves during the recording, otherwise every."""
+    dwell: float = 0.3
+    """Shortest time for which the arm stands still, in seconds."""
+    group: Literal["auto", "anchors", "stretches"] = "auto"
+    """Episodes are anchors, or stretches (consecutive frames under one policy). auto: anchors if the recording has
+    them."""
+    tolerance: float = 0.02
+    """Largest difference of the time stamps of one pose, in seconds."""
+    different_rates: bool = False
+    """Accept cameras of different frame rates; poses have the rate of the slowest one."""
+    state: Literal["radians", "degrees", "percent", "none"] = "radians"
+    """Unit of the joint positions, which are for evaluation only; percent: -100 to 100 of each joint's range, as
+    LeRobot records without use_degrees; none leaves them out. LeRobot's gripper of an SO-100 or SO-101, 0 to 100, is
+    converted with degrees and with percent."""
+    lerobot_calibration: Path | None = None
+    """With --state percent: the file of lerobot-calibrate with the range of each joint."""
+    crop: tuple[str, ...] = ()
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
+    If omitted, the part of the image that moves, with a margin; of a folder of DREAM the whole image."""
+    rotate: tuple[str, ...] = ()
+    """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
+    image_size: tuple[str, ...] = ()
+    """Longer side of the images in pixels, or CAMERA=PIXELS; that of the recording if omitted. Images are never
+    enlarged. For Causal Triplet's pairs: side of the images, 64 if omitted."""
+    grey: bool = False
+    """Store grey images instead of RGB."""
+    preview: Path | None = None
+    """Import nothing. Draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
+    manifest: Path | None = None
+    """For Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's
+    manifest.json if it has one."""
+    boxes: bool = True
+    """For Causal Triplet's pairs: crop images to the object's bounding box, where it is known."""
+    seed: int = 0
+    """For Causal Triplet's pairs: seed of the splits, without a manifest. For MPI3D: seed of the poses or pairs."""
+    anchors: int | None = None
+    """For MPI3D: training anchors, each with one pose under each policy of the two axes; 2,000 if omitted."""
+    samples: int | None = None
+    """For MPI3D, in place of anchors: training images, two per pair; a pair differs in one of the seven factors."""
+    test_anchors: int = 2000
+    """For MPI3D: poses of each test split; with --samples, images of it."""
+    labelled: int | None = None
+    """For MPI3D with --samples: images for the regressors of `ropes evaluate`; as many as --test-anchors if omitted."""
+    fixed: tuple[str, ...] = ()
+    """For MPI3D: FACTOR=NUMBER for each factor that is the same in all photographs, such as object_color=2."""
+    test_share: float = 0.5
+    """For a folder of DREAM: share of the frames, the last ones, that become the split test-id. The others become
+    train."""
+    urdf: Path | None = None
+    """For a folder of DREAM: URDF file of the arm; the Panda's if omitted."""
+
+    def __post_init__(self) -> None:
+        at_least(0, seed=self.seed, test_anchors=self.test_anchors, labelled=self.labelled)
+        at_least(1, anchors=self.anchors, samples=self.samples)
+        if self.anchors is not None and self.samples is not None:
+            raise UserError("--anchors and --samples are two kinds of data sets; leave one of them out")
+        if self.labelled is not None and self.samples is None:
+            raise UserError("--labelled goes with --samples; leave it out")
+        if self.frames in ("every", "stretch") and self.dwell != Import.dwell:
+            raise UserError(f"--dwell goes with --frames dwell, not with --frames {self.frames}; leave it out")
+
+    def execute(self) -> None:
+        """Import the recording."""
+        from ropes.data.causal_triplet import holds_pairs
+        from ropes.data.mpi3d import holds_grid
+
+        if holds_pairs(self.source):
+            if self.preview is not None:
+                raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
+            self._require_use(_PAIRS)
+            self._import_pairs()
+            return
+        from ropes.data.dream import holds_dream
+
+        if holds_dream(self.source):
+            self._require_use(_DREAM)
+            self._import_dream()
+            return
+        if holds_grid(self.source):
+            self._require_use(_PHOTOGRAPHS)
+            self._import_photographs()
+            return
+        self._require_use(_ARMS)
+        from ropes.data.recordings.importer import import_recording
+        from ropes.data.recordings.preview import preview_recording
+
+        if self.preview is not None:
+            for line in preview_recording(self.source, folder=self.preview, options=self._options()):
+                print(line)
+            return
+        print(import_recording(self.source, out=self.out, options=self._options()))
+        print(f"wrote {self.out}")
+
+    def _require_use(self, kind: str) -> None:
+        """Check that no option is given that only other kinds of sources use.
+
+        Raises:
+            UserError: there is one.
+        """
+        shared = {"cameras", "crop", "grey", "image_size"}
+        alone = set[str]().union(*_USED_BY.values()) - shared
+        used = {_ARMS: {each.name for each in fields(self)} - alone, **_USED_BY}
+        for each in fields(self):
+            if each.name not in {"source", "out"} | used[kind] and getattr(self, each.name) != each.default:
+                option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
+                *others, last = (other for other, names in used.items() if each.name in names)
+                kinds = f"{', '.join(others)} and {last}" if others else last
+                raise UserError(f"--{option} goes with {kinds}; leave it out")
+
+    def _options(self) -> "ImportOptions":
+        """The options of an import, parsed."""
+        from ropes.data.recordings.plan import ImportOptions
+        from ropes.data.recordings.source import Options
+        from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation, parse_size
+
+        parsed = {
+            "streams": Options(**shared_options(self, Options), calibration=self.lerobot_calibration),
+            "rotate": by_camera("--rotate", self.rotate, parse_rotation),
+            "crop": by_camera("--crop", self.crop, parse_crop),
+            "size": by_camera("--image-size", self.image_size, parse_size),
+        }
+        return ImportOptions(**shared_options(self, ImportOptions) | parsed)
+
+    def _import_dream(self) -> None:
+        from ropes.data.import_dream import CAMERA, DreamOptions, import_dream
+        from ropes.data.recordings.views import View, by_camera, parse_crop, parse_size
+
+        if len(self.cameras) > 1 or any("=" in name or "/" in name for name in self.cameras):
+            raise UserError("--cameras of a folder of DREAM is one name, of its only camera")
+        camera = self.cameras[0] if self.cameras else CAMERA
+        crop, size = by_camera("--crop", self.crop, parse_crop), by_camera("--image-size", self.image_size, parse_size)
+        if other := [name for name in (*crop, *size) if name not in (None, camera)]:
+            raise UserError(f"no camera {other[0]!r}; the camera of a folder of DREAM is {camera} here (--cameras)")
+        view = View(crop=crop.get(camera, crop.get(None)), size=size.get(camera, size.get(None)), grey=self.grey)
+        options = DreamOptions(urdf=self.urdf, test_share=self.test_share, camera=camera, view=view)
+        print(import_dream(self.source, out=self.out, options=options))
+        print(f"wrote {self.out}")
+
+    def _import_pairs(self) -> None:
+        from ropes.data.import_pairs import import_pairs
+        from ropes.data.recordings.views import by_camera, parse_size
+
+        size = by_camera("--image-size", self.image_size, parse_size)
+        if size.keys() - {None}:
+            raise UserError("--image-size of Causal Triplet's pairs is one number; leave the camera out")
+        import_pairs(
+            self.source,
+            out=self.out,
+            image_size=size.get(None, _PAIRS_SIZE),
+            manifest=self.manifest,
+            boxes=self.boxes,
+            seed=self.seed,
+        )
+        print(f"wrote {self.out}")
+
+    def _import_photographs(self) -> None:
+        from ropes.data.import_mpi3d import SHARED, import_anchors, import_factors
+
+        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "cameras": self.cameras, "grey": self.grey}
+        common["fixed"] = parse_numbers("--fixed", self.fixed)
+        if self.samples is not None:
+            common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
+            import_factors(self.source, **common)
+        else:
+            anchors = _ANCHORS if self.anchors is None else self.anchors
+            dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
+            if shared := (dataset.provenance or {})[SHARED]:
+                print(f"{shared} test poses have a photograph of training: few combinations of factors are left free")
+        print(f"wrote {self.out}")
