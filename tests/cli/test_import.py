@@ -113,7 +113,7 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
         capsys, *words, "--policy-topic", "/policy"
     )
     line = refusal(capsys, *words, "--grey")
-    assert line == "--grey goes with recordings of arms and a folder of DREAM and MPI3D's photographs; leave it out"
+    assert line == "--grey goes with recordings of arms, a folder of DREAM and MPI3D's photographs; leave it out"
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
     assert "--preview shows recordings" in refusal(capsys, *words, "--preview", str(tmp_path / "look"))
 
@@ -126,7 +126,7 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
         ("--no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
         (
             "--image-size 32",
-            "--image-size goes with recordings of arms and a folder of DREAM and Causal Triplet's pairs",
+            "--image-size goes with recordings of arms, a folder of DREAM and Causal Triplet's pairs",
         ),
         ("--anchors 2 --samples 2", "--anchors and --samples are two kinds of data sets; leave one of them out"),
         ("--anchors 0", "--anchors is 0; it must be 1 or more"),
