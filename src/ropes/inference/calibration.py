@@ -13,8 +13,9 @@ from ropes.errors import UserError
 from ropes.methods.run import CALIBRATION_FILE, Run
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.weights import uncertainty_digest, weights_digest
-from ropes.metrics.calibration import bend, linear_calibration
+from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import leave_one_out_residuals
+from ropes.metrics.monotone import bend
 
 #: Relative differences of float32 outputs for equal inputs in batches of different size.
 _ROUNDING = 1e-6

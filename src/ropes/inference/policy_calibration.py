@@ -21,7 +21,8 @@ from ropes.inference.prediction import images_of
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
-from ropes.metrics.calibration import commanded_calibration, matched_means, posterior_shrinkage
+from ropes.metrics.calibration import commanded_calibration
+from ropes.metrics.monotone import matched_means, posterior_shrinkage
 
 #: Largest number of poses per regime; their mean angle then has a standard error of about 0.01 rad.
 MAX_POSES = 2000

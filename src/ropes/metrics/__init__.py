@@ -3,12 +3,9 @@
 from ropes.metrics.calibration import (
     PAPER_SIZES,
     ProtocolSizes,
-    bend,
     commanded_calibration,
     few_labels,
     linear_calibration,
-    matched_means,
-    posterior_shrinkage,
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
@@ -26,6 +23,7 @@ from ropes.metrics.disentanglement import (
 )
 from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.joints import Evaluation
+from ropes.metrics.monotone import bend, matched_means, posterior_shrinkage
 from ropes.metrics.transfer import explained
 
 __all__ = [
