@@ -118,6 +118,18 @@ def test_refused_data_leave_no_log(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_method_of_another_package_may_have_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_log(
+        data: Path, out: Path, recipe: object, seed: int, *, method: str, precision: str, show: bool
+    ) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("ropes.methods.anchored.fit.fit", without_log)
+    with pytest.raises(UserError, match="method anchored writes no log; leave --logger out"):
+        fit(tmp_path / "data", tmp_path / "run", logger="csv", show=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 class Recorder:
     """Stands for a logger of Lightning whose package is not installed."""
 

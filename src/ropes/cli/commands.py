@@ -80,7 +80,7 @@ def for_tyro(kind: type[Command], positional: Mapping[str, Any]) -> type[Command
     """
     described: Any = kind
     texts, hints = help_texts(kind), get_type_hints(kind, include_extras=True)
-    options = [
+    options: list[tuple[str, Any, Any]] = [
         (each.name, Annotated[hints[each.name], tyro.conf.arg(help=texts[each.name])], copy(each))
         for each in fields(described)
         if each.name in texts

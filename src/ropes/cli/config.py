@@ -62,7 +62,7 @@ class Option:
         return values if self.is_list else values[0]
 
 
-def options_of(kind: type, path: str = "", prefix: str = "") -> Iterator[tuple[str, Option]]:
+def options_of(kind: type[Any], path: str = "", prefix: str = "") -> Iterator[tuple[str, Option]]:
     """The options of a command's class, without --config: dotted name and option."""
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
@@ -121,7 +121,7 @@ class Config:
         """Single values as words, for options that select the others."""
         return [f"--{name}={value}" for name, value in self.values.items() if isinstance(value, str | int | float)]
 
-    def words(self, kind: type, typed: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    def words(self, kind: type[Any], typed: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """The options of the file that the command line does not give.
 
         Args:
