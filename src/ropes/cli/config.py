@@ -68,7 +68,7 @@ def options_of(kind: type[Any], path: str = "", prefix: str = "") -> Iterator[tu
     for each in fields(kind):
         option = Option(f"{path}{each.name}", hints[each.name])
         name = f"{prefix}{each.name.replace('_', '-')}"
-        if is_dataclass(part := option.types[0]):
+        if isinstance(part := option.types[0], type) and is_dataclass(part):
             unnamed = any(getattr(mark, "name", None) == "" for mark in getattr(option.hint, "__metadata__", ()))
             yield from options_of(part, f"{option.path}.", prefix if unnamed else f"{name}.")
         elif name != "config":
