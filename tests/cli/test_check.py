@@ -32,7 +32,7 @@ def test_exit_codes_and_files(tmp_path: Path, stub: Stub, capsys: pytest.Capture
     assert cli.main(["check", "R", "--recording", "D", "--json", "--out", str(out)]) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == drifted.lines()
-    assert {path.name for path in out.iterdir()} == {"check.html", "check.jsonl"}
+    assert {path.name for path in out.iterdir()} == {"check.html", "check.jsonl", "options.yaml"}
     assert [json.loads(line) for line in (out / "check.jsonl").read_text().splitlines()] == lines
     assert cli.main(["check", "R", "--recording", "D", "--out", str(out)]) == 1  # again, in the same folder
     assert f"wrote {out / 'check.html'}" in capsys.readouterr().out

@@ -18,6 +18,7 @@ from tests import tiny
 from tests.command_line import Stub, refusal
 
 AUTO = {"precision": "auto"}
+FITTED = {**AUTO, "logger": None}
 
 
 def examples(command: type[Command]) -> list[list[str]]:
@@ -87,7 +88,7 @@ def test_fit_options_set_recipe_fields(stub: Stub) -> None:
     expected = dataclasses.replace(
         paper, joint_ae2=True, ae1_training=dataclasses.replace(paper.ae1_training, epochs=2.5)
     )
-    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes", "pretrained": None, **AUTO})]
+    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes", "pretrained": None, **FITTED})]
 
 
 @pytest.mark.parametrize("stage", [AE1Stage, LDRStage, AE2Stage, EncoderStage])
@@ -104,8 +105,8 @@ def test_fit_defaults_to_the_compact_anchored_recipe(stub: Stub) -> None:
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
     assert cli.main(["fit", "--method", "ropes", "--data", "D", "--out", "R"]) == 0
     first, second = calls
-    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored", "pretrained": None, **AUTO})
-    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None, **AUTO})
+    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored", "pretrained": None, **FITTED})
+    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None, **FITTED})
 
 
 @pytest.mark.parametrize("method", tiny.LABELLED)
@@ -115,7 +116,7 @@ def test_label_fraction_selects_the_recipe(method: str, stub: Stub) -> None:
     assert cli.main([*words, "--labels", "0.05", "--pretrained", "P"]) == 0
     assert cli.main(words) == 0
     (first, second) = calls
-    expected = {"method": method, "pretrained": Path("P"), **AUTO}
+    expected = {"method": method, "pretrained": Path("P"), **FITTED}
     assert (first[0][2], first[1]) == (recipe_of(method, "paper", labels=0.05), expected)
     assert second[0][2] == recipe_of(method, "paper", labels=1.0)
 
@@ -191,7 +192,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "settings": None}
     options |= {"workers": None, "processes": None, "recorded": None, "precision": "32-true", "scene": None}
-    options |= {"trial": True}
+    options |= {"trial": True, "logger": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]

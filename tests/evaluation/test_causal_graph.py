@@ -150,7 +150,12 @@ def test_graph_command_prints_and_draws(
     assert cli.main(["graph", "R", "--data", str(causal), "--out", str(tmp_path / "g")]) == 0
     out = capsys.readouterr().out
     assert "1 edge found, 1 true edge: structural Hamming distance 0." in out
-    assert sorted(path.name for path in (tmp_path / "g").iterdir()) == ["graph.json", "graph.png", "graph.svg"]
+    assert sorted(path.name for path in (tmp_path / "g").iterdir()) == [
+        "graph.json",
+        "graph.png",
+        "graph.svg",
+        "options.yaml",
+    ]
     assert files.read_json(tmp_path / "g" / "graph.json")["edges"] == [["elbow", "wrist"]]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("mine")

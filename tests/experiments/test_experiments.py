@@ -201,6 +201,32 @@ def test_folder_of_another_experiment_is_not_modified(
     assert calls == [f"simulate {ONE}"]
 
 
+def test_missing_logger_is_refused_before_the_simulation(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ropes.methods.training.run_log.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"pip install 'ropes\[wandb\]'"):
+        reproduce("demo", preset="compact", out=tmp_path / "demo", logger="wandb", show=False)
+    assert calls == []
+    assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.slow
+def test_fits_have_the_logger_of_the_call(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    had: list[str | None] = []
+
+    def interrupted(*args: Any, logger: str | None, **kwargs: Any) -> None:
+        had.append(logger)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fits, "fit", interrupted)
+    loggers: list[Any] = ["csv", None]
+    for logger in loggers:  # with or without, it is the same experiment
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=tmp_path / "demo", logger=logger, show=False)
+    assert had == loggers
+
+
 def test_folder_with_other_content_is_not_modified(calls: list[str], tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(UserError, match="holds something else"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ropes.cli.config import OPTIONS_FILE, write_options
 from ropes.cli.options import RunFolder, at_least, shared_options
 from ropes.errors import UserError
 
@@ -112,6 +113,7 @@ class Check:
             files.ensure_output_folder(self.out, _PAGE)
             files.write_text(self.out / _PAGE, page(found, worst_frames(found, overlay), drawn))
             files.write_text(self.out / _LINES, lines)
+            write_options(self, self.out / OPTIONS_FILE)
             if not self.json:
                 print(f"wrote {self.out / _PAGE}")
         return int(found.drifted)

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import fields, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Protocol, get_type_hints
 
 import tyro
 
 from ropes.cli.check import Check
+from ropes.cli.config import ConfigFile
 from ropes.cli.data import Export, Strip, Validate
 from ropes.cli.evaluate import Evaluate, Graph, Inspect
 from ropes.cli.fit import Calibrate, Fit, Predict
@@ -68,19 +69,26 @@ def summary(command: type[Command]) -> str:
     return (inspect.getdoc(command) or "").splitlines()[0]
 
 
-def with_joined_help(kind: type[Command]) -> type[Command]:
-    """A subclass of a command with help texts on one line each; tyro alone keeps the line breaks of docstrings.
+def for_tyro(kind: type[Command], positional: Mapping[str, Any]) -> type[Command]:
+    """A subclass of a command with --config, and with help texts on one line each.
+
+    tyro alone keeps the line breaks of docstrings.
 
     Args:
         kind: a frozen dataclass.
+        positional: field → value from --config of options without a name; the command line may replace it.
     """
     described: Any = kind
     texts, hints = help_texts(kind), get_type_hints(kind, include_extras=True)
-    options = [
+    options: list[tuple[str, Any, Any]] = [
         (each.name, Annotated[hints[each.name], tyro.conf.arg(help=texts[each.name])], copy(each))
         for each in fields(described)
         if each.name in texts
     ]
+    for name, _, each in options:
+        if name in positional:
+            each.default = positional[name]
+    options.append(("config", ConfigFile, field(default=None)))
     namespace = {"__doc__": kind.__doc__}
     return make_dataclass(kind.__name__, options, bases=(kind,), namespace=namespace, frozen=True, kw_only=True)
 

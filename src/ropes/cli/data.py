@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataFolder, at_least
 
 
@@ -53,6 +54,7 @@ class Strip:
         from ropes.data.layout import copy_without_labels
 
         copy_without_labels(self.data, self.out)
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
 
 
@@ -81,4 +83,5 @@ class Export:
         from ropes.data.layout import export_images
 
         export_images(self.data, self.split, self.count, self.out)
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")

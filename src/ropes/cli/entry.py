@@ -22,6 +22,7 @@ from ropes.errors import UserError, require_name
 
 if TYPE_CHECKING:
     from ropes.cli.commands import Command
+    from ropes.cli.config import Config
 
 #: Module → distribution, for dependencies whose names differ by more than - and _.
 _DISTRIBUTIONS = {
@@ -30,6 +31,7 @@ _DISTRIBUTIONS = {
     "pybullet_data": "pybullet",
     "pybullet_utils": "pybullet",
     "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
 }
 _HELP = """usage: ropes COMMAND [OPTIONS]
 
@@ -99,7 +101,14 @@ def _dispatch(arguments: list[str]) -> int:
             if not arguments:
                 raise UserError("no command given; choose one of the above")
         case [name, *options]:
-            return parse(command_kind(name, options), name, options).execute() or 0
+            from ropes.cli.config import Config
+
+            config = Config.of(options)
+            try:
+                kind = command_kind(name, [*config.scalars, *options])
+            except UserError as error:
+                raise UserError(config.located(str(error), options)) from error
+            return parse(kind, name, options, config).execute() or 0
     return 0
 
 
@@ -119,8 +128,14 @@ def command_kind(name: str, options: Sequence[str]) -> type["Command"]:
     return COMMANDS[name]
 
 
-def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command":
+def parse(kind: type["Command"], name: str, options: Sequence[str], config: "Config | None" = None) -> "Command":
     """Parse the options of a command; tyro's error box becomes one line.
+
+    Args:
+        kind: class of the command.
+        name: of the command.
+        options: words after the command's name.
+        config: further options, from a file.
 
     Raises:
         UserError: an option is unknown, missing or malformed.
@@ -129,18 +144,23 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
 
     import tyro
 
-    from ropes.cli.commands import with_joined_help
+    from ropes.cli.commands import for_tyro
+    from ropes.cli.config import Config
 
     options = list(_with_new_names(options, getattr(kind, "renamed", {})))
+    config = config or Config()
+    words, positional = config.words(kind, options)
     box = io.StringIO()
     try:
         with redirect_stderr(box):
-            shown = with_joined_help(kind)
-            return tyro.cli(shown, prog=f"ropes {name}", description=inspect.getdoc(kind), args=options)
+            shown = for_tyro(kind, positional)
+            return tyro.cli(shown, prog=f"ropes {name}", description=inspect.getdoc(kind), args=[*options, *words])
+    except UserError as error:
+        raise UserError(config.located(str(error), options)) from error
     except SystemExit as exit_:
         if exit_.code in (0, None):
             raise
-        line = _one_line(box.getvalue(), _options(kind, name))
+        line = config.located(_one_line(box.getvalue(), _options(kind, name)), options)
         raise UserError(f"{name}: {line} (see ropes {name} --help)") from None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from ropes.cli.config import OPTIONS_FILE, write_options
 from ropes.cli.options import DataFolder, RunFolder, at_least, distinct
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
@@ -53,6 +54,7 @@ class Graph:
         if self.out is not None:
             ensure_output_folder(self.out, "graph.json")
             write_pictures(graph, self.out)
+            write_options(self, self.out / OPTIONS_FILE)
             print(f"wrote {self.out}")
 
 
@@ -94,6 +96,7 @@ class Inspect:
         if self.out is not None:
             with files.atomic_path(self.out / _PICTURE) as temporary:
                 picture(inspection).savefig(temporary, format="png", dpi=110)
+            write_options(self, self.out / OPTIONS_FILE)
 
 
 _FACTORS = (
@@ -177,5 +180,6 @@ class Evaluate:
         else:
             options |= optional | {"out_of_distribution": self.out_of_distribution}
             results = evaluate(run, self.data, self.out, seed=seed, **options)
+        write_options(self, self.out / OPTIONS_FILE)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from ropes.cli.config import OPTIONS_FILE, write_options
 from ropes.cli.options import RunFolder, at_least, image_sources
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
@@ -16,6 +17,7 @@ from ropes.methods.anchored.recipe import ANCHOR_FIELDS
 from ropes.methods.recipe import old_options
 from ropes.methods.recipes import Recipe
 from ropes.methods.registry import METHODS, method_named, recipe_of
+from ropes.methods.training.run_log import LoggerName
 
 if TYPE_CHECKING:
     from ropes.inference.calibration import Calibration
@@ -51,6 +53,9 @@ class Fit:
     precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine. A resumed run keeps its
     precision. Method ropes applies it to AE1 only; its other stages use 32-true."""
+    logger: LoggerName | None = None
+    """Write curves and recipe to OUT/logs with this logger; nothing is sent. csv: a table; the others need pip install
+    'ropes[tensorboard]', 'ropes[wandb]' or 'ropes[mlflow]'. No log if omitted."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
@@ -65,8 +70,9 @@ class Fit:
         """Fit the method."""
         from ropes.methods.fit import fit
 
-        how: dict[str, Any] = {"method": self.method, "pretrained": self.pretrained, "precision": self.precision}
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("method", "pretrained", "precision", "logger")}
         fit(self.data, self.out, self.recipe, self.seed, **how)
+        write_options(self, self.out / OPTIONS_FILE)
         print(f"wrote {self.out}")
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import SourcePath, at_least, parse_numbers, shared_options
 from ropes.errors import UserError
 
@@ -162,6 +163,7 @@ class Import:
                 print(line)
             return
         print(import_recording(self.source, out=self.out, options=self._options()))
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
 
     def _require_use(self, kind: str) -> None:
@@ -174,7 +176,7 @@ class Import:
         alone = set[str]().union(*_USED_BY.values()) - shared
         used = {_ARMS: {each.name for each in fields(self)} - alone, **_USED_BY}
         for each in fields(self):
-            if each.name not in {"source", "out"} | used[kind] and getattr(self, each.name) != each.default:
+            if each.name not in {"source", "out", "config"} | used[kind] and getattr(self, each.name) != each.default:
                 option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
                 *others, last = (other for other, names in used.items() if each.name in names)
                 kinds = f"{', '.join(others)} and {last}" if others else last
@@ -207,6 +209,7 @@ class Import:
         view = View(crop=crop.get(camera, crop.get(None)), size=size.get(camera, size.get(None)), grey=self.grey)
         options = DreamOptions(urdf=self.urdf, test_share=self.test_share, camera=camera, view=view)
         print(import_dream(self.source, out=self.out, options=options))
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
 
     def _import_pairs(self) -> None:
@@ -224,6 +227,7 @@ class Import:
             boxes=self.boxes,
             seed=self.seed,
         )
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
 
     def _import_photographs(self) -> None:
@@ -239,4 +243,5 @@ class Import:
             dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
             if shared := (dataset.provenance or {})[SHARED]:
                 print(f"{shared} test poses have a photograph of training: few combinations of factors are left free")
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")

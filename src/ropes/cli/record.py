@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import at_least, parse_cameras, parse_ranges, shared_options
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import SceneName
@@ -116,6 +117,7 @@ class Record:
         from ropes.data.recorder.record import record_data
 
         if record_data(self._options(), self.out) is not None:
+            write_options(self, options_beside(self.out))
             print(f"wrote {self.out}")
 
     def _options(self) -> "RecordOptions":

@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 import tyro
 
+from ropes.cli.config import OPTIONS_FILE, write_options
 from ropes.cli.options import EvaluationFolder, at_least, distinct, say_renderer
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
 from ropes.methods.registry import method_of, methods_of, require_method
+from ropes.methods.training.run_log import LoggerName
 from ropes.simulation.backgrounds import SceneName
 
 #: Pages in docs/ with tables of results.
@@ -154,7 +156,8 @@ class Reproduce:
     """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
-
+    logger: LoggerName | None = None
+    """Logger of every fit, as in ropes fit; files are in logs of the folder of each fit."""
     scene: SceneName | None = None
     """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
     trial: bool = False
@@ -205,6 +208,7 @@ class Reproduce:
                 processes=self.processes,
                 recorded=self.data,
                 precision=self.precision,
+                logger=self.logger,
                 scene=self.scene,
                 trial=self.trial,
             )
@@ -217,6 +221,7 @@ class Reproduce:
         if self.name != "cameras" and self.data is None:  # cameras names its renderers, recordings need none
             say_renderer(self.scene or "white")
         write_report(self.out, page)
+        write_options(self, self.out / OPTIONS_FILE)
         print_table(results)
         print(f"wrote {path} and {page}")
 

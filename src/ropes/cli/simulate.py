@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import at_least, parse_cameras, parse_ranges, say_renderer
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
@@ -142,6 +143,7 @@ class Simulate:
         """Simulate the data set."""
         drawn: list[str] = []
         self._simulate(drawn.append)
+        write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
         for scene in dict.fromkeys(drawn):
             say_renderer(scene)

@@ -47,6 +47,7 @@ def fit_and_evaluate(
             "precision": precision if begun_in == precision else "auto",
             "pretrained": pretrained_run(plan, out, dataset, label, seed),
             "show": show,
+            "logger": plan.logger,
         }
         fit(data, run, plan.recipe(dataset, label), seed, **options)
     evaluation = run / EVALUATION

@@ -79,8 +79,8 @@ def _description(plan: Experiment) -> dict[str, Any]:
     """The entries that identify the experiment of a folder, without methods and seeds."""
     content = asdict(replace(plan, recipes={}, seeds=()))
     derived = (
-        *("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "renderings", "scene", "sizes"),
-        "transfers",
+        *("at_once", "full_meshes", "logger", "measures", "only", "own", "precision", "recorded", "renderings"),
+        *("scene", "sizes", "transfers"),
     )
     description = {name: value for name, value in content.items() if name not in derived}
     if plan.renderings:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe
+from ropes.methods.training.run_log import LoggerName
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
@@ -65,6 +66,7 @@ class Experiment:
         recorded: recordings to train on instead of simulated data, photographs to test on, or those of MPI3D.
         sizes: sizes of the protocol's draws, for joint angles.
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
+        logger: of every fit, see `ropes.methods.fit.fit`.
         scene: background of arms, see `ropes.simulation.backgrounds`.
         full_meshes: whether arms are rendered with all their triangles.
         image_size: side of the images of arms, pixels; None for that of the setting.
@@ -87,6 +89,7 @@ class Experiment:
     recorded: str | None = None
     sizes: ProtocolSizes = PAPER_SIZES
     precision: RequestedPrecision = "auto"
+    logger: LoggerName | None = None
     scene: SceneName = "white"
     full_meshes: bool = False
     image_size: int | None = None

@@ -44,6 +44,7 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
+from ropes.methods.training.run_log import LoggerName, require_logger
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.settings import ARM_ACTIONS, MPI3D
@@ -61,6 +62,7 @@ def reproduce(
     processes: int | None = None,
     recorded: Path | None = None,
     precision: RequestedPrecision = "auto",
+    logger: LoggerName | None = None,
     scene: SceneName | None = None,
     trial: bool = False,
     show: bool = True,
@@ -80,22 +82,26 @@ def reproduce(
             photographs to test on as well; for mpi3d, its file.
         precision: precision of training and evaluation; for "auto" see `precision_of_fits` and
             `ropes.methods.readers.load_reader`.
+        logger: of every fit, see `ropes.methods.fit.fit`.
         scene: background of arms, see `ropes.simulation.backgrounds`; None for panda-gym's, as in the ROPES
             paper.
         trial: run `Experiment.trial` instead, with 1% of the data.
         show: show progress.
 
     Raises:
-        UserError: no such experiment, method, variant or setting, or see `run_experiment`.
+        UserError: no such experiment, method, variant or setting, a logger that is not installed, or see
+            `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
+    if logger is not None:
+        require_logger(logger)  # before hours of simulation
     has_arms = name not in ("delta-options", "disentanglement", "hold-outs", MPI3D) and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
     if trial and recorded is not None and name != MPI3D:
         raise UserError("a trial is of simulated data; leave --trial or --data out")
     families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
-    plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision)
+    plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision, logger=logger)
     if scene is not None and plan.renderings:
         raise UserError(f"{name} has a scene for each renderer; leave --scene out")
     if has_arms and not plan.renderings:

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ropes.common.files import as_json
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipe import input_size
@@ -17,6 +19,7 @@ from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
 from ropes.methods.training.registration import write_registration
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import remove_leftovers
 from ropes.models.cleaner import CLEANER
@@ -34,6 +37,7 @@ class Context:
         precision_shown: whether the precision was printed.
         pretrained: another run, whose finished stages are reused where their inputs are the same.
         registration: that the training images went through; None where they are as recorded.
+        log: of the curves; None for no log.
     """
 
     run: Run
@@ -42,6 +46,7 @@ class Context:
     precision_shown: bool = False
     pretrained: Path | None = None
     registration: Registration | None = None
+    log: RunLog | None = None
 
     @classmethod
     def begin(
@@ -52,11 +57,12 @@ class Context:
         precision: RequestedPrecision = "auto",
         show: bool,
         registration: Registration | None = None,
+        log: RunLog | None = None,
     ) -> "Context":
         """Store the run's identity and registration in its folder, and delete unfinished files of a killed run.
 
-        A stored run keeps its setting's name, even if the data set's folder has been renamed.  With `show`, one line on
-        standard error says so where images are letterboxed.
+        A `log` begins with the run's recipe.  A stored run keeps its setting's name, even if the data set's folder has
+        been renamed.  With `show`, one line on standard error says so where images are letterboxed.
 
         Raises:
             UserError: see `Run.write` and `Run.in_precision`.
@@ -67,7 +73,10 @@ class Context:
             print(f"ropes: images of {sizes} are letterboxed to {side}x{side}, with black bars", file=sys.stderr)
         remove_leftovers(folder)
         write_registration(folder, registration)
-        return cls(stored, folder, show, registration=registration)
+        if log is not None:
+            identity = {name: getattr(stored, name) for name in ("method", "seed", "setting", "anchors", "precision")}
+            log.begin(as_json(identity | asdict(stored.recipe)))
+        return cls(stored, folder, show, registration=registration, log=log)
 
     @property
     def precision(self) -> Precision:
@@ -128,7 +137,7 @@ class Context:
         if self.show and not self.precision_shown and not full and not finished:
             report_precision(self.precision)
             self.precision_shown = True
-        return train(
+        summary = train(
             stage,
             batch_at,
             folder=folder,
@@ -136,4 +145,8 @@ class Context:
             description=name,
             precision="32-true" if full else self.precision,
             show=self.show,
+            log=None if self.log is None else partial(self.log.add, name),
         )
+        if self.log is not None:  # a finished stage takes no step
+            self.log.add(name, summary["history"])
+        return summary

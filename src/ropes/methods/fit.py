@@ -1,6 +1,8 @@
 """`fit`: the entry point of every method's training."""
 
+from contextlib import nullcontext
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from ropes.methods.recipes import Recipe
 from ropes.methods.registry import METHODS, method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.run_folder import run_folder
+from ropes.methods.training.run_log import LoggerName, RunLog
 
 
 def fit(
@@ -26,6 +29,7 @@ def fit(
     pretrained: Run | Path | str | None = None,
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    logger: LoggerName | None = None,
 ) -> Run:
     """Fit a method on the training split of the data set `data`, in the folder `out`.
 
@@ -43,13 +47,15 @@ def fit(
         precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the faster one on this machine.  A
             resumed run keeps its precision.  Stages that compute score differences always use float32.
         show: show progress.
+        logger: "csv", "mlflow", "tensorboard" or "wandb" writes curves and recipe to `logs` in the folder, and sends
+            nothing; None for no log.  A resumed fit needs it again.
 
     Returns:
         The run; `ropes.load`, `ropes.calibrate`, `ropes.evaluate` and `ropes.predict` take it in place of its folder.
 
     Raises:
         UserError: no such method or preset, a recipe beside a preset, another method's recipe, another precision than
-            the stored run's, or as the method's own `fit`.
+            the stored run's, a logger that is not installed, or as the method's own `fit`.
         KeyboardInterrupt: interrupted; the state is stored.
     """
     entry = method_named(method)
@@ -67,5 +73,11 @@ def fit(
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
     if entry.pretrained and pretrained is not None:  # the folder may be gone, if the run has what it took over from it
         options["pretrained"] = Path(pretrained) if isinstance(pretrained, str | Path) else run_folder(pretrained)
-    run: Run = entry.load("fit")(dataset_folder(data), Path(out), recipe, seed, **options)
+    function = entry.load("fit")
+    with nullcontext() if logger is None else RunLog(logger, Path(out)) as log:
+        if log is not None:
+            if "log" not in signature(function).parameters:
+                raise UserError(f"method {method} writes no log; leave --logger out")
+            options["log"] = log
+        run: Run = function(dataset_folder(data), Path(out), recipe, seed, **options)
     return replace(run, folder=Path(out))

@@ -38,6 +38,7 @@ from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.registration import has_one_background, register
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -58,6 +59,7 @@ def fit(
     method: str = "anchored",
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    log: RunLog | None = None,
 ) -> Run:
     """Fit one encoder on the training split; for the arguments see `ropes.methods.fit.fit`.
 
@@ -100,7 +102,7 @@ def fit(
         return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
-    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
     poses = poses_of(images)
     summary, stage = _fit_encoder(context, recipe, poses)

@@ -23,6 +23,7 @@ from ropes.methods.recipes import DeltaRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.registration import read_registration
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.models.backbones import PoseBackbone
@@ -45,6 +46,7 @@ def fit(
     method: str,
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    log: RunLog | None = None,
 ) -> Run:
     """Fit a method on the training pairs of a data set of actions; for the arguments see `ropes.methods.fit.fit`.
 
@@ -88,7 +90,7 @@ def fit(
     recipe = _with_checkpoint_digest(recipe, initial)
     run = replace(run, recipe=recipe)
     # After all checks: data that are refused leave no run behind.
-    context = Context.begin(run, out, precision=precision, show=show)
+    context = Context.begin(run, out, precision=precision, show=show, log=log)
     shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
 
     def batch_at(step: int) -> Batch:

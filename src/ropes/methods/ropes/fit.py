@@ -35,6 +35,7 @@ from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
 from ropes.methods.training.registration import has_one_background, register
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -58,6 +59,7 @@ def fit(
     pretrained: Path | None = None,
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    log: RunLog | None = None,
 ) -> Run:
     """Fit ROPES on the training split; for the arguments see `ropes.methods.fit.fit`.
 
@@ -86,7 +88,7 @@ def fit(
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
-    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     context.pretrained = pretrained
     images = without_passers_by(context, images)
     parts = images.split_anchors(recipe.val_fraction, seed)

@@ -28,6 +28,7 @@ from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import SUMMARY, is_finished, link_training
 from ropes.methods.training.registration import has_one_background, register
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.training_summary import write_training_summary
@@ -52,6 +53,7 @@ def fit(
     pretrained: Path | None = None,
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    log: RunLog | None = None,
 ) -> Run:
     """Fit `cnn` or `jointnet` on a share of the labels; for the arguments see `ropes.methods.fit.fit`.
 
@@ -85,7 +87,7 @@ def fit(
             _require_pretraining(pretrained, fingerprint)
             require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     # After all checks: data that are refused leave no run behind.
-    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
     held_out = held_out_frames(run, dataset)[labels.poses]
     kept, held = images.split(held_out)

@@ -30,6 +30,8 @@ CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
 #: Seconds between saves, multiplied by the seconds of a slow save: saving takes at most a thirtieth of the time.
 SAVE_EVERY = 30.0
 BatchAt = Callable[[int], Any]
+#: Takes the curves of a stage so far, after every step.
+Log = Callable[[dict[str, list[float]]], None]
 
 
 class SafetensorsIO(CheckpointIO):
@@ -65,8 +67,8 @@ class _Steps(IterableDataset[Any]):
 class _Saver(pl.Callback):
     """Saves a checkpoint every half minute (slow ones less often) and on Ctrl-C or SIGTERM; shows the progress."""
 
-    def __init__(self, path: Path, update: Callable[[int, str], None]) -> None:
-        self.path, self.update = path, update
+    def __init__(self, path: Path, update: Callable[[int, str], None], log: Log | None) -> None:
+        self.path, self.update, self.write = path, update, log  # Lightning sets `log` of callbacks
         self.last_save, self.duration = time.monotonic(), 0.0
         self.signal: int | None = None
 
@@ -78,6 +80,8 @@ class _Saver(pl.Callback):
         """Save if due, and stop after a signal."""
         assert isinstance(module, Stage)
         module.after_step()
+        if self.write is not None:
+            self.write(module.history)
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
         if self.signal is None and time.monotonic() - self.last_save < SAVE_EVERY * max(1.0, self.duration):
@@ -98,6 +102,7 @@ def train(
     description: str,
     precision: Precision,
     show: bool = True,
+    log: Log | None = None,
 ) -> dict[str, Any]:
     """Train `stage` to its last step; resumes from the checkpoint in `folder` if its fingerprint is the same.
 
@@ -109,6 +114,7 @@ def train(
         description: label of the progress bar.
         precision: in Lightning's spelling.
         show: show progress.
+        log: called with the history after every step; None for no log.
 
     Returns:
         The summary stored in the folder: fingerprint, history, seconds.
@@ -124,7 +130,7 @@ def train(
     start = _resume_step(checkpoint_path, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     with progress(description, stage.steps, start=start, show=show) as update:
-        saver = _Saver(checkpoint_path, update)
+        saver = _Saver(checkpoint_path, update, log)
         loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
         with _quiet_lightning(), _handled(saver.catch), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have many workers.*")

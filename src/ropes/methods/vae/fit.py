@@ -18,6 +18,7 @@ from ropes.methods.context import Context
 from ropes.methods.recipes import VAERecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.vae.stage import VAEStage
@@ -36,6 +37,7 @@ def fit(
     method: str,
     precision: RequestedPrecision = "auto",
     show: bool = True,
+    log: RunLog | None = None,
 ) -> Run:
     """Fit a VAE on the training images, without labels; for the arguments see `ropes.methods.fit.fit`.
 
@@ -67,7 +69,7 @@ def fit(
         )
     if recipe.warm_up > (steps := recipe.training.steps(rows.size)):
         raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
-    context = Context.begin(run, out, precision=precision, show=show)
+    context = Context.begin(run, out, precision=precision, show=show, log=log)
     order = EpochShuffle(len(rows), recipe.training.batch // rows.shape[1], context.seed("order"))
 
     def batch_at(step: int) -> Tensor:
