@@ -171,7 +171,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, or whatever started the t
 def validate(path):
     print("ready", flush=True)
     try:
-        time.sleep(600)
+        for _ in range(6000):  # under Python 3.14 a signal during print(…, flush=True) waits for the next call to end
+            time.sleep(0.1)
     except KeyboardInterrupt:
         if path.name == "lightning":
             sys.exit(1)
