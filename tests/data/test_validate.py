@@ -260,6 +260,7 @@ def test_pair_faults_are_found_among_other_episodes(anchors: list[int], said: li
     factors[2:3, 4] = 0.1
     data: Any = SimpleNamespace(
         state_names=NAMES,
+        provenance=None,
         splits={"train": range(3)},
         frames=lambda _: SimpleNamespace(anchor=np.array(anchors, dtype=np.int64)),
         factors=lambda _: factors,

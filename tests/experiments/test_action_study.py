@@ -157,7 +157,7 @@ def test_other_held_out_actions_share_one_table_row(
 
 
 def test_recordings_are_accepted_only_by_causal_triplet(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet and"):
+    with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet, disentanglement"):
         experiment("table1", "compact", recorded=tmp_path)
     with pytest.raises(UserError, match="causal-triplet is not for method anchored"):
         experiment("causal-triplet", "compact", ("anchored",))

@@ -126,7 +126,7 @@ def test_too_small_images_and_too_long_a_warm_up_are_refused(finger_data: Path, 
 
 @pytest.mark.parametrize("method", ["anchored", "cnn", "ropes"])
 def test_arm_methods_refuse_colour_images(method: str, finger_data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"colour|has no interventions"):
+    with pytest.raises(UserError, match=r"colour|has no interventions|has actions or factors and no joints"):
         fit(finger_data, tmp_path / "run", tiny.recipe_of(method), method=method, show=False)
 
 
