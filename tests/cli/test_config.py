@@ -114,8 +114,9 @@ def test_lists_of_the_file_do_not_take_words_of_the_command_line(stub: Stub, mon
         ("name: dem", "reproduce --out R", "config.yaml: unknown name 'dem': did you mean demo?"),
         ("- anchors", "card R", "config.yaml has no options; write a line NAME: VALUE for each"),
         ("a: [", "card R", "config.yaml is not valid YAML: "),
-        ("a: !!python/object/apply:os.getcwd []", "card R", "config.yaml is not valid YAML: "),
-        ("a: 2024-13-45", "card R", "config.yaml is not valid YAML: month must be in 1..12"),
+        ("a: !!python/object/apply:os.getcwd []", "card R", "config.yaml: unknown option 'a': see ropes card --help"),
+        ("seed: 1\nse_ed: 2\nse-ed: 3", "simulate --out D", "config.yaml gives se-ed twice; leave one of them out"),
+        ("ranges: [1:2, on]", "simulate --urdf u --joints a b --anchors 1 --out D", "'on' is not LOW:HIGH"),
     ],
 )
 def test_faults_of_a_file_name_the_file(text: str, words: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:

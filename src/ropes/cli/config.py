@@ -81,7 +81,7 @@ class Config:
 
     Attributes:
         file: None for no file.
-        values: dotted name → value, as in YAML.
+        values: dotted name → value: the text in the file, or a list of texts.
     """
 
     file: Path | None = None
@@ -109,17 +109,22 @@ class Config:
         import yaml
 
         try:
-            content = yaml.safe_load(file.read_text(encoding="utf-8"))
+            # Values are read as they are written: YAML's own rules make 62 of 1:2 and true of on.
+            content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
-        if not isinstance(content, dict | None):
+        if content and not isinstance(content, dict):
             raise UserError(f"{file} has no options; write a line NAME: VALUE for each")
-        return cls(file, dict(_flat(content or {})))
+        entries = list(_flat(content or {}))
+        names = [name for name, _ in entries]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise UserError(f"{file} gives {twice} twice; leave one of them out")
+        return cls(file, dict(entries))
 
     @property
     def scalars(self) -> list[str]:
         """Single values as words, for options that select the others."""
-        return [f"--{name}={value}" for name, value in self.values.items() if isinstance(value, str | int | float)]
+        return [f"--{name}={value}" for name, value in self.values.items() if isinstance(value, str)]
 
     def words(self, kind: type[Any], typed: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """The options of the file that the command line does not give.
@@ -182,17 +187,19 @@ def _flat(content: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def _words(name: str, option: Option, value: Any) -> list[str]:
-    """The words of an option; null is None."""
+    """The words of an option; null is None, and a list of names goes into one word where the option takes one."""
     if option.types[0] is bool:
-        if not isinstance(value, bool):
+        if value not in ("true", "false"):
             raise UserError(f"{name} is {value!r}; give true or false")
         part, dot, last = name.rpartition(".")
-        return [f"--{name}" if value else f"--{part}{dot}no-{last}"]
-    if not isinstance(value, list):
-        return [f"--{name}", str(value)]
-    if not option.is_list:
-        raise UserError(f"{name} is a list; give one value")
-    return [f"--{name}", *map(str, value)]
+        return [f"--{name}" if value == "true" else f"--{part}{dot}no-{last}"]
+    if isinstance(value, list):
+        if option.is_list:
+            return [f"--{name}", *map(str, value)]
+        if option.types[0] is not str:
+            raise UserError(f"{name} is a list; give one value")
+        value = ",".join(map(str, value))
+    return [f"--{name}", "None" if value in ("null", "~") else value]
 
 
 def options_beside(out: Path) -> Path:

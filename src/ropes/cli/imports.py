@@ -135,6 +135,8 @@ class Import:
 
     def execute(self) -> None:
         """Import the recording."""
+        if not self.source.exists():
+            raise UserError(f"{self.source} does not exist; give a recording's file or folder")
         from ropes.data.causal_triplet import holds_pairs
         from ropes.data.mpi3d import holds_grid
 

@@ -121,7 +121,7 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
     joints, angles = _angles(frames, urdf)
     unit, poses, residual = camera_poses(frames, urdf)
     size = _require_one_size(frames)
-    shape = _stored(frames, options.view, 0).shape
+    shape = _stored(frames, options.view, 0, options.camera).shape
     still = is_still(poses)
     robot = Robot(urdf=urdf_path.name if options.urdf else _URDFS[frames.robot], joints=joints)
     request = {
@@ -210,12 +210,12 @@ def _require_one_size(frames: DreamFrames) -> tuple[int, int]:
     return height, width
 
 
-def _stored(frames: DreamFrames, view: View, row: int) -> Images:
+def _stored(frames: DreamFrames, view: View, row: int, camera: str = CAMERA) -> Images:
     """An image as it is stored."""
     path = frames.images[row]
     image = read_picture(path, str(path), f"{path} is no image that can be read")
     if row == 0:
-        view.require_inside(CAMERA, image)
+        view.require_inside(camera, image)
     return view.apply(image)
 
 

@@ -185,7 +185,7 @@ def _shrink(paths: Sequence[Path], excess: int) -> None:
             files[path][name] = tensor.to(torch.float16)
             excess -= tensor.nbytes - files[path][name].nbytes
     for path, name, tensor in entries:
-        if excess > 0 and tensor.ndim > 1 and name.endswith(".weight"):
+        if excess > 0 and tensor.is_floating_point() and tensor.ndim > 1 and name.endswith(".weight"):
             small = to_eight_bits(name, tensor)
             excess -= files[path][name].nbytes - sum(each.nbytes for each in small.values())
             files[path] |= small

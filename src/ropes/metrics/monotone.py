@@ -38,7 +38,7 @@ def posterior_shrinkage(read: ArrayLike, drawn: ArrayLike) -> float:
 
     Readings x = z + n of angles z, with noise n of mean zero, vary more than the angles.  If both are normal, the
     posterior mean is E[z | x] = E[z] + ρ² (x − E[x]) with ρ² = Var(z) / Var(x), and its standard deviation is ρ times
-    that of z.
+    that of z.  Readings that are a curved function of the angles, steeper towards the ends, look like noise here.
 
     Args:
         read: (n,) readings, radians.

@@ -81,8 +81,8 @@ class CollisionChecker(ClosesAtExit):
 
     @property
     def unchecked(self) -> list[str]:
-        """Moving links that are visible and have no collision shape: they touch nothing here."""
-        unknown = self._moving_links() - set(self._solid)
+        """Moving links that are visible and lack a collision shape, or have one that cannot be read."""
+        unknown = self._moving_links() - (set(self._solid) - self._distances.unread)
         return [link for link in self._urdf.links if link in unknown & {each.link for each in self._urdf.visuals}]
 
     def first(self, poses: Floats) -> Collision | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ropes.common.arrays import Floats
+from ropes.errors import UserError
 from ropes.simulation.kinematics import link_poses
 from ropes.simulation.mujoco_arm import geometry
 from ropes.simulation.off_screen import import_mujoco
@@ -22,6 +23,8 @@ _BANDWIDTH = 2 * math.pi * 5
 #: files give as zero.
 _LIGHT = Inertia(mass=0.05, centre=np.zeros(3), tensor=1e-4 * np.eye(3))
 _ROTOR, _SMALLEST = 1e-3, 1e-7
+#: Least thickness of a mesh, metres.
+_THINNEST = 1e-3
 
 
 class MujocoDistances(LinkDistances):
@@ -29,32 +32,32 @@ class MujocoDistances(LinkDistances):
 
     def __init__(self, urdf: Urdf, table: float) -> None:
         self._mujoco = mujoco = import_mujoco()
-        self._urdf, self._table = urdf, table
+        self._urdf = urdf
         spec = mujoco.MjSpec()
         numbers: dict[str, list[int]] = {}
+        unread = set[str]()
         for shape in collision_shapes(urdf):
             points = None if shape.mesh is None else convex_hull(shape)
             if shape.mesh is not None and points is None:
+                unread.add(shape.link)
                 continue
             if shape.link not in numbers:
                 numbers[shape.link] = []
-                spec.worldbody.add_body(name=shape.link, mocap=True)
+                spec.worldbody.add_body(name=f"link {shape.link}", mocap=True)
             count = sum(map(len, numbers.values()))
             kind = geometry(mujoco, shape)
             if points is not None:
-                spec.add_mesh(name=str(count), uservert=points.ravel())
+                spec.add_mesh(name=str(count), uservert=_solid(points).ravel())
                 kind = {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": str(count)}
-            spec.body(shape.link).add_geom(name=f"geom {count}", **_placed(mujoco, shape.origin), **kind)
+            spec.body(f"link {shape.link}").add_geom(name=f"geom {count}", **_placed(mujoco, shape.origin), **kind)
             numbers[shape.link].append(count)
-        self._plane = spec.worldbody.add_geom(
-            name="table", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 1], pos=[0, 0, table]
-        )
-        self._model = spec.compile()
+        spec.worldbody.add_geom(name="table", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 1], pos=[0, 0, table])
+        self._model = _compiled(spec, urdf)
         self._data = mujoco.MjData(self._model)
         self._geoms = {link: [self._model.geom(f"geom {k}").id for k in own] for link, own in numbers.items()}
         self._plane = self._model.geom("table").id
-        self._mocap = {link: int(self._model.body(link).mocapid[0]) for link in numbers}
-        self.shaped = frozenset(numbers)
+        self._mocap = {link: int(self._model.body(f"link {link}").mocapid[0]) for link in numbers}
+        self.shaped, self.unread = frozenset(numbers), frozenset(unread)
 
     def place(self, values: Mapping[str, float]) -> None:
         """See `LinkDistances`."""
@@ -84,7 +87,8 @@ class MujocoDistances(LinkDistances):
 class MujocoMotors(Motors):
     """Motors with computed torque: each joint follows its goal as a critically damped oscillator.
 
-    τ = M(q) (ω² (goal − q) − 2 ω q̇) + C(q, q̇) + g(q), within the motors' efforts.  See
+    τ = M(q) (ω² (goal − q) − 2 ω q̇) + C(q, q̇) + g(q), within the motors' efforts.  Joints do not stop at their limits:
+    goals must lie within them.  See
     `ropes.simulation.physics.motors` for arguments and errors.
     """
 
@@ -97,6 +101,8 @@ class MujocoMotors(Motors):
         for joint in urdf.joints:
             own = known.get(joint.child, _LIGHT)
             tensor = own.tensor + _SMALLEST * np.eye(3)
+            if np.linalg.eigvalsh(tensor).min() <= 0:  # of no body
+                tensor = _LIGHT.tensor
             body = bodies[joint.parent].add_body(
                 name=joint.child,
                 **_placed(mujoco, joint.origin),
@@ -110,7 +116,7 @@ class MujocoMotors(Motors):
                 kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
                 body.add_joint(name=joint.name, type=kind, axis=joint.axis, armature=_ROTOR)
             bodies[joint.child] = body
-        self._model = spec.compile()
+        self._model = _compiled(spec, urdf)
         self._data = mujoco.MjData(self._model)
         self._place = np.array([int(self._model.joint(name).qposadr[0]) for name in order])
         torques = efforts(urdf)
@@ -133,6 +139,27 @@ class MujocoMotors(Motors):
 
     def close(self) -> None:
         """MuJoCo's memory is freed with this object."""
+
+
+def _solid(points: Floats) -> Floats:
+    """Corners of a hull with a volume: a flat or thin one is thickened to `_THINNEST` along its thinnest axis."""
+    centred = points - points.mean(axis=0)
+    axis = np.linalg.svd(centred, full_matrices=True)[2][-1]
+    if np.ptp(centred @ axis) >= _THINNEST:
+        return points
+    return np.concatenate([points + sign * _THINNEST / 2 * axis for sign in (-1, 1)])
+
+
+def _compiled(spec: Any, urdf: Urdf) -> Any:
+    """The model of a specification.
+
+    Raises:
+        UserError: MuJoCo refuses a shape or a joint.
+    """
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise UserError(f"MuJoCo cannot use {urdf.path}: {' '.join(str(error).split())}") from error
 
 
 def _placed(mujoco: Any, pose: Floats) -> dict[str, Floats]:

@@ -50,27 +50,43 @@ def convex_hull(shape: Visual) -> Floats | None:
 
 
 def inertias(urdf: Urdf) -> dict[str, Inertia]:
-    """Link → its inertia, of the links for which the URDF gives a positive mass."""
+    """Link → its inertia, of the links for which the URDF gives a positive mass.
+
+    Raises:
+        UserError: an entry is not a number.
+    """
     found = {}
     for link in ET.parse(urdf.path).getroot().findall("link"):
         inertial = link.find("inertial")
         mass, tensor = (None, None) if inertial is None else (inertial.find("mass"), inertial.find("inertia"))
-        if inertial is None or mass is None or float(mass.attrib["value"]) <= 0:
+        if inertial is None or mass is None or _number(urdf, mass, "value") <= 0:
             continue
-        entries = dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 0.0)
-        entries |= {} if tensor is None else {name: float(tensor.get(name, 0)) for name in entries}
+        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        entries = {name: 0.0 if tensor is None else _number(urdf, tensor, name) for name in names}
         xx, xy, xz, yy, yz, zz = entries.values()
         pose = origin_of(inertial)
         turned = pose[:3, :3] @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose[:3, :3].T
-        found[link.attrib["name"]] = Inertia(mass=float(mass.attrib["value"]), centre=pose[:3, 3], tensor=turned)
+        found[link.attrib["name"]] = Inertia(mass=_number(urdf, mass, "value"), centre=pose[:3, 3], tensor=turned)
     return found
 
 
 def efforts(urdf: Urdf) -> dict[str, float]:
-    """Joint → the largest torque of its motor in N m (force in N), where the URDF gives one above zero."""
+    """Joint → the largest torque of its motor in N m (force in N), where the URDF gives one above zero.
+
+    Raises:
+        UserError: an entry is not a number.
+    """
     found = {}
     for joint in ET.parse(urdf.path).getroot().findall("joint"):
         limit = joint.find("limit")
-        if limit is not None and (effort := float(limit.get("effort", 0))) > 0:
+        if limit is not None and (effort := _number(urdf, limit, "effort")) > 0:
             found[joint.attrib["name"]] = effort
     return found
+
+
+def _number(urdf: Urdf, element: ET.Element, name: str) -> float:
+    """A number of an element; 0 where it is missing."""
+    try:
+        return float(element.get(name, 0))
+    except ValueError as error:
+        raise UserError(f"{urdf.path} is not a complete URDF file: {name} of <{element.tag}>: {error}") from error

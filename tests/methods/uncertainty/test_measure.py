@@ -73,3 +73,13 @@ def test_shifted_poses_alone_have_no_auroc() -> None:
     trust, reading, angles = setup()
     (_, row), *_ = measure_uncertainty(trust, {("ood", 0): reading}, {"ood": angles}, labelled={100: [drawn(100, 0)]})
     assert (row["split"], row["auroc"]) == ("ood", None)
+
+
+def test_rows_state_the_level_of_their_intervals() -> None:
+    trust, reading, angles = setup()
+    half = intervals_from_held_out(trust, 0.5)
+    assert half is not None
+    stated = {"labelled": {}, "commanded": (half, lambda read: SLOPE * read + 0.3)}
+    [(_, row)] = measure_uncertainty(trust, {("id", 0): reading}, {"id": angles}, **stated)
+    assert row["level"] == 0.5
+    assert row["coverage"] == pytest.approx(0.5, abs=0.05)

@@ -21,7 +21,7 @@ class Intervals:
     Attributes:
         level: nominal coverage.
         scale: (d,), factor from σ to a standard deviation.
-        quantile: (d,), factor from σ to half an interval, the conformal quantile of the scores.
+        quantile: (d,), factor from σ to half an interval: the conformal quantile of the scores, see also `widened`.
         source: of the scores: "anchors" (without labels) or "labels".
         samples: number of scores, of the joint with the fewest.
         by_image: whether σ depends on the image; otherwise it is 1.

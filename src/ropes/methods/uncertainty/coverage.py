@@ -84,13 +84,13 @@ def measure_uncertainty(
         about = {
             "split": split,
             "occlusion": occlusion,
-            "level": level,
             "auroc": _auroc(readings, (split, occlusion)),
             "flagged": float((_distance(reading) > 1).mean()),
         }
         for kind in kinds:
             covered, width = np.mean([_score(reading, *each, angles[split]) for each in kind.repeats], axis=0)
-            about_kind = {**about, "intervals": kind.name, "calibration_labels": kind.labels}
+            stated = {"level": kind.repeats[0][0].level, "calibration_labels": kind.labels}
+            about_kind = {**about, "intervals": kind.name, **stated}
             for column in range(len(covered)):
                 figures = {"coverage": float(covered[column]), "width": float(width[column])}
                 rows.append((column, {**about_kind, **figures}))
