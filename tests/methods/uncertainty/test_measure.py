@@ -79,7 +79,8 @@ def test_rows_state_the_level_of_their_intervals() -> None:
     trust, reading, angles = setup()
     half = intervals_from_held_out(trust, 0.5)
     assert half is not None
-    stated = {"labelled": {}, "commanded": (half, lambda read: SLOPE * read + 0.3)}
-    [(_, row)] = measure_uncertainty(trust, {("id", 0): reading}, {"id": angles}, **stated)
+    readings, truth = {("id", 0): reading}, {"id": angles}
+    around = half, lambda read: SLOPE * read + 0.3
+    [(_, row)] = measure_uncertainty(trust, readings, truth, labelled={}, commanded=around)
     assert row["level"] == 0.5
     assert row["coverage"] == pytest.approx(0.5, abs=0.05)
