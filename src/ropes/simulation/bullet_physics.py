@@ -6,11 +6,8 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.simulation.bullet import BulletScene
-from ropes.simulation.physics import CLEARANCE, RATE, LinkDistances, Motors
+from ropes.simulation.physics import CLEARANCE, EFFORT, RATE, LinkDistances, Motors
 from ropes.simulation.urdf import Urdf
-
-#: Torque in N m (or N) of motors for which the URDF gives none.
-_EFFORT = 500.0
 
 
 class BulletDistances(BulletScene, LinkDistances):
@@ -63,7 +60,7 @@ class BulletMotors(BulletScene, Motors):
             bullet.setCollisionFilterGroupMask(self._body, link, 0, 0, physicsClientId=client)
         by_name = {info[1].decode(): info for info in infos}
         self._index = [by_name[name][0] for name in order]
-        self._efforts = [by_name[name][10] or _EFFORT for name in order]
+        self._efforts = [by_name[name][10] or EFFORT for name in order]
         for index, angle in zip(self._index, start.tolist(), strict=True):
             bullet.resetJointState(self._body, index, angle, physicsClientId=client)
 

@@ -45,11 +45,9 @@ def add_arm(mujoco: ModuleType, spec: Any, urdf: Urdf, brightest: float = BRIGHT
 
 def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str], brightest: float) -> dict[str, Any]:
     """One shape of a link as the arguments of `add_geom`."""
-    quaternion = np.empty(4)
-    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(visual.origin[:3, :3]).ravel())
     colour = _LIGHT_GREY if visual.colour is None else np.clip(visual.colour, 0, 1)
     rgba = [*(brightest * colour[:3]), colour[3]]
-    shape: dict[str, Any] = {"pos": visual.origin[:3, 3], "quat": quaternion, "rgba": rgba}
+    shape: dict[str, Any] = {**placed(mujoco, visual.origin), "rgba": rgba}
     if visual.mesh is None:
         return shape | geometry(mujoco, visual)
     key = (visual.mesh, *visual.scale)
@@ -65,6 +63,13 @@ def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str]
         add_material(mujoco, spec, name, _texture(texture))
     # As in PyBullet, a texture replaces the default colour.
     return shape | {"material": name, "rgba": [brightest] * 3 + [1] if visual.colour is None else rgba}
+
+
+def placed(mujoco: ModuleType, pose: Floats) -> dict[str, Floats]:
+    """A pose (4, 4) as arguments of `add_body` and `add_geom`."""
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(pose[:3, :3]).ravel())
+    return {"pos": pose[:3, 3], "quat": quaternion}
 
 
 def geometry(mujoco: ModuleType, shape: Visual) -> dict[str, Any]:

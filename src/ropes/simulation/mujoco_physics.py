@@ -9,14 +9,12 @@ import numpy as np
 from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.mujoco_arm import geometry
+from ropes.simulation.mujoco_arm import geometry, placed
 from ropes.simulation.off_screen import import_mujoco
-from ropes.simulation.physics import CLEARANCE, RATE, LinkDistances, Motors
+from ropes.simulation.physics import CLEARANCE, EFFORT, RATE, LinkDistances, Motors
 from ropes.simulation.urdf import Urdf
 from ropes.simulation.urdf_bodies import Inertia, collision_shapes, convex_hull, efforts, inertias
 
-#: Torque in N m (or N) of motors for which the URDF gives none.
-_EFFORT = 500.0
 #: Cut-off of the motors' loop, rad/s: it follows a ramp 2 / 31 s late.
 _BANDWIDTH = 2 * math.pi * 5
 #: Of links for which the URDF gives no mass; kg m² of a motor's rotor, and added to each link's inertia, which some
@@ -49,7 +47,7 @@ class MujocoDistances(LinkDistances):
             if points is not None:
                 spec.add_mesh(name=str(count), uservert=_solid(points).ravel())
                 kind = {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": str(count)}
-            spec.body(f"link {shape.link}").add_geom(name=f"geom {count}", **_placed(mujoco, shape.origin), **kind)
+            spec.body(f"link {shape.link}").add_geom(name=f"geom {count}", **placed(mujoco, shape.origin), **kind)
             numbers[shape.link].append(count)
         spec.worldbody.add_geom(name="table", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 1], pos=[0, 0, table])
         self._model = _compiled(spec, urdf)
@@ -65,7 +63,7 @@ class MujocoDistances(LinkDistances):
         poses = link_poses(self._urdf, tuple(self._urdf.moving), angles, {})
         for link, number in self._mocap.items():
             self._data.mocap_pos[number] = poses[link][0, :3, 3]
-            self._data.mocap_quat[number] = _quaternion(self._mujoco, poses[link][0])
+            self._data.mocap_quat[number] = placed(self._mujoco, poses[link][0])["quat"]
         self._mujoco.mj_kinematics(self._model, self._data)
 
     def are_close(self, one: str, other: str) -> bool:
@@ -105,7 +103,7 @@ class MujocoMotors(Motors):
                 tensor = _LIGHT.tensor
             body = bodies[joint.parent].add_body(
                 name=joint.child,
-                **_placed(mujoco, joint.origin),
+                **placed(mujoco, joint.origin),
                 mass=own.mass,
                 ipos=own.centre,
                 fullinertia=tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
@@ -120,7 +118,7 @@ class MujocoMotors(Motors):
         self._data = mujoco.MjData(self._model)
         self._place = np.array([int(self._model.joint(name).qposadr[0]) for name in order])
         torques = efforts(urdf)
-        self._efforts = np.array([torques.get(name, _EFFORT) for name in order])
+        self._efforts = np.array([torques.get(name, EFFORT) for name in order])
         self._data.qpos[self._place] = start
         mujoco.mj_forward(self._model, self._data)
 
@@ -160,14 +158,3 @@ def _compiled(spec: Any, urdf: Urdf) -> Any:
         return spec.compile()
     except ValueError as error:
         raise UserError(f"MuJoCo cannot use {urdf.path}: {' '.join(str(error).split())}") from error
-
-
-def _placed(mujoco: Any, pose: Floats) -> dict[str, Floats]:
-    """A pose (4, 4) as arguments of `add_body` and `add_geom`."""
-    return {"pos": pose[:3, 3], "quat": _quaternion(mujoco, pose)}
-
-
-def _quaternion(mujoco: Any, pose: Floats) -> Floats:
-    quaternion = np.empty(4)
-    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(pose[:3, :3]).ravel())
-    return quaternion

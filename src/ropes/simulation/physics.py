@@ -13,6 +13,8 @@ from ropes.simulation.urdf import Urdf
 CLEARANCE = 0.01
 #: Steps of the motors in a second.
 RATE = 240
+#: Torque in N m (or N) of motors for which the URDF gives none.
+EFFORT = 500.0
 
 
 class LinkDistances(ClosesAtExit):
