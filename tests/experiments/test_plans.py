@@ -3,8 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ropes.causal.scm import CausalModel
+from ropes.data.chains import Chains
+from ropes.data.recorder.plan import Plan, draw_anchor
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments.plan import Experiment
@@ -197,3 +201,32 @@ def test_resolution_compares_windows_of_larger_images_on_the_same_data() -> None
     assert arm.image_size == 512
     with pytest.raises(UserError, match="whose encoder has a window"):
         experiment("resolution", "compact", ["ldr"])
+
+
+def test_robot_hours_compares_anchors_and_chains_of_the_same_robot_time() -> None:
+    plan = experiment("robot-hours", "compact")
+    chains = "panda-2c-independent+chains"
+    arm = plan.arm(chains)
+    assert arm is not None
+    assert arm.name == "panda-2c-independent"
+    seconds = _robot_seconds(arm.splits["train"])
+    for dataset, of_one in zip((arm.name, chains), seconds, strict=True):
+        assert len(plan.only[dataset]) == 3
+        for label in plan.only[dataset]:
+            recipe = plan.recipe(dataset, label)
+            assert isinstance(recipe, EncoderRecipe)
+            assert recipe.anchors is not None
+            hours = int(label.split("@")[1].removeprefix("chains-").removesuffix("-hours"))
+            assert recipe.anchors * of_one == pytest.approx(hours * 3600, rel=0.03)
+            assert recipe.anchors <= plan.anchors[dataset]
+    with pytest.raises(UserError, match="experiment robot-hours is of method anchored"):
+        experiment("robot-hours", "compact", ["ldr"])
+
+
+def _robot_seconds(model: CausalModel) -> tuple[float, float]:
+    """Seconds of an anchor, in the recorder's order, and of a chain, with .5 s in each pose."""
+    poses = np.stack([draw_anchor(model, 0, anchor, 0) for anchor in range(40)])
+    plan = Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=np.ones(len(model.joints)))
+    path = np.array([stop.pose for stops in plan.route(range(40)) for stop in stops])
+    chains = Chains.draw(model, 100, 0, seed=0).poses
+    return plan.travel(path) / 40 + 0.5 * 13, plan.travel(chains.reshape(-1, chains.shape[-1])) / 100 + 0.5 * 61

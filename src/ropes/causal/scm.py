@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, special, stats
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +196,37 @@ class CausalModel:
                 intervention = {regime.joint: self.interventions[regime.joint][regime.policy - 1].sample(rng, anchors)}
             poses.append(self._propagate(exogenous, intervention))
         return np.stack(poses, axis=1)
+
+    def sample_chains(self, rng: np.random.Generator, chains: int, turns: int) -> tuple[Floats, Ints]:
+        """Chains of moves: every pose but the first redraws one joint of the pose before it, under a random policy.
+
+        The joints with interventions take turns.  Earlier interventions persist, so from the end of the first turn on
+        each of these joints is under a known policy.  The first pose is observational; joints without interventions
+        keep its angles.
+
+        Args:
+            rng: of the draws.
+            chains: number of chains.
+            turns: number of moves of each joint in a chain.
+
+        Returns:
+            Angles in radians, (chains, 1 + moves, joints); and the index in `regimes` of the intervention that leads to
+            each pose, (chains, 1 + moves), 0 for the first.
+
+        Raises:
+            ValueError: a joint depends on another; moving one joint then moves others too.
+        """
+        if self.weights:
+            raise ValueError(f"joint {next(iter(self.weights))[1]} depends on another joint")
+        column = {joint: k for k, joint in enumerate(self.joints)}
+        moved = [joint for joint in self.joints if joint in self.interventions] * turns
+        angles = np.repeat(self.sample_observational(rng, chains)[:, None], 1 + len(moved), axis=1)
+        policy = rng.integers(1, 3, (chains, len(moved)))
+        for k, joint in enumerate(moved, 1):
+            drawn = np.stack([distribution.sample(rng, chains) for distribution in self.interventions[joint]], axis=1)
+            angles[:, k:, column[joint]] = drawn[np.arange(chains), policy[:, k - 1] - 1, None]
+        first = np.array([self.regimes.index(Regime(joint, 1)) for joint in moved], dtype=np.int64)
+        return angles, np.concatenate([np.zeros((chains, 1), np.int64), first + policy - 1], axis=1)
 
     def sample_observational(self, rng: np.random.Generator, n: int) -> Floats:
         """Draw `n` poses without any intervention, (n, joints), in radians."""

@@ -94,6 +94,7 @@ class Reproduce:
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
       ropes reproduce resolution --out runs/resolution
+      ropes reproduce robot-hours --out runs/robot-hours
       ropes reproduce table2 --out runs/table2
       ropes reproduce eq3 --out runs/eq3
       ropes reproduce disentanglement --out runs/disentanglement
@@ -121,6 +122,7 @@ class Reproduce:
             "mpi3d",
             "panda-2c",
             "resolution",
+            "robot-hours",
             "six-joints",
             "supervision",
             "table1",
@@ -130,7 +132,8 @@ class Reproduce:
     ]
     """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, the packaged estimator;
     table1: the paper's Table 1; table2: comparison with supervised methods at several numbers of labels; curves: error
-    against anchors and image size; resolution: windows around the hand from images of up to 512 pixels; coverage:
+    against anchors and image size; resolution: windows around the hand from images of up to 512 pixels; robot-hours:
+    error against robot time, from anchors and from chains of moves; coverage:
     coverage of the 90% intervals; disentanglement: VAEs on a robot finger with a cube; supervision: interventions and
     pairs as supervision, on the same images; eq3: objectives of method ropes; six-joints: one camera and six joints,
     three under intervention; causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five

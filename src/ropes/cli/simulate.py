@@ -37,6 +37,7 @@ class Simulate:
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
+      ropes simulate --setting panda-2c-independent --scene panda-gym --chains 30 --out data/chains
       ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
       ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 50 --out data/room
       ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 50 --out data/so101
@@ -51,6 +52,11 @@ class Simulate:
     """Folder of the data set."""
     anchors: int | None = None
     """Training anchors; each is rendered once under every regime."""
+    chains: int | None = None
+    """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves ten
+    times in a chain."""
+    frames_per_move: int | None = None
+    """With --chains: frames on the way from each pose to the next; 2 if omitted."""
     samples: int | None = None
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
@@ -94,11 +100,17 @@ class Simulate:
     """Store joint angles (or factors), for evaluation only."""
 
     def __post_init__(self) -> None:
-        count, other = ("samples", "anchors") if self.setting in _SAMPLED else ("anchors", "samples")
-        if getattr(self, count) is None or getattr(self, other) is not None:
-            sampled = ", ".join(_SAMPLED)
-            raise UserError(f"give --{count}; --samples goes with --setting {sampled}, --anchors with all others")
-        at_least(1, **{count: getattr(self, count)})
+        given = [name for name in ("samples", "anchors", "chains") if getattr(self, name) is not None]
+        if given not in ([["samples"]] if self.setting in _SAMPLED else [["anchors"], ["chains"]]):
+            count, sampled = "samples" if self.setting in _SAMPLED else "anchors", ", ".join(_SAMPLED)
+            raise UserError(
+                f"give --{count}; --samples goes with --setting {sampled}, and --anchors or --chains with all others"
+            )
+        at_least(1, samples=self.samples, anchors=self.anchors, chains=self.chains)
+        if self.frames_per_move is not None:
+            if self.chains is None:
+                raise UserError("--frames-per-move goes with --chains; leave it out")
+            at_least(0, frames_per_move=self.frames_per_move)
         if self.setting in _SAMPLED and self.mesh != "simplified":
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene is not None:
@@ -173,7 +185,9 @@ class Simulate:
         else:
             from ropes.data.generate import simulate
 
-            common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
+            common |= {"anchors": self.anchors, "chains": self.chains, "test_anchors": self.test_anchors}
+            if self.frames_per_move is not None:
+                common["frames_per_move"] = self.frames_per_move
             simulate(self._arm(self.setting, note), **common, mesh=self.mesh, state=self.state)
 
     def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class TrainingImages:
         cache: decoded images of the split.
         frames: frames of the split, in the order of the cache.
         regimes: regime of each task index.
+        complete: whether every regime must have frames.
 
     Attributes:
         anchor: anchor of each row, int64 (n,).
@@ -57,12 +58,14 @@ class TrainingImages:
         UserError: a task has no regime, or a regime has no frames.
     """
 
-    def __init__(self, cache: CachedImages, frames: Frames, regimes: Sequence[Regime]) -> None:
+    def __init__(
+        self, cache: CachedImages, frames: Frames, regimes: Sequence[Regime], *, complete: bool = True
+    ) -> None:
         self.regimes = tuple(regimes)
         counts = np.bincount(frames.regime, minlength=len(self.regimes))
         if len(counts) > len(self.regimes):
             raise UserError(f"a training frame has task {len(counts) - 1}; there are {len(self.regimes)} regimes")
-        if not counts.all():
+        if complete and not counts.all():
             raise UserError(f"no training image under regime {self.regimes[int(counts.argmin())].name}; add some")
         self._cache = cache
         self._positions = np.arange(len(frames))

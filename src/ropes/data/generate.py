@@ -1,5 +1,6 @@
 """Simulates an arm's data set: poses under interventions and their images."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from ropes.common.seeds import generator
 from ropes.data import build as building
 from ropes.data import schema
+from ropes.data.chains import MOVES, Chains
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -24,7 +26,9 @@ def simulate(
     setting: Setting | str,
     *,
     out: Path | str,
-    anchors: int,
+    anchors: int | None = None,
+    chains: int | None = None,
+    frames_per_move: int = 2,
     test_anchors: int = 2000,
     seed: int = 0,
     workers: int | None = None,
@@ -34,14 +38,16 @@ def simulate(
 ) -> Dataset:
     """Simulate a data set of an arm (ROPES Section 4); the same call resumes or repairs the data set.
 
-    A training episode is an anchor: one frame under each regime, with shared exogenous noise.  A test episode is one
-    observational pose, independent of the anchors.
+    A training episode is an anchor: one frame under each regime, with shared exogenous noise.  With `chains` it is a
+    chain of moves instead, see `ropes.data.chains`.  A test episode is one observational pose, independent of them.
 
     Args:
         setting: robot, cameras, and the causal model of each split: a `Setting`, or the name of one, see
             `ropes.setting_named`.
         out: folder of the data set.
-        anchors: training episodes.
+        anchors: number of anchors.
+        chains: number of chains, in place of anchors.
+        frames_per_move: frames of split "moves" on the way from each pose of a chain to the next.
         test_anchors: episodes of each test split; 0 leaves the test splits out.
         seed: equal seeds give identical bytes.
         workers: number of rendering processes; None for one per core.
@@ -57,15 +63,22 @@ def simulate(
         setting = setting_named(setting)
     if not isinstance(setting, Setting):
         raise UserError(f"give a setting as its name or a Setting, not as {type(setting).__name__}")
-    if anchors < 1 or test_anchors < 0:
-        raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
+    if (anchors is None) == (chains is None):
+        raise UserError("give either a number of anchors or a number of chains")
+    episodes = anchors if chains is None else chains
+    if not episodes or episodes < 1 or test_anchors < 0 or frames_per_move < 0:
+        raise UserError(
+            f"{episodes} anchors or chains, {test_anchors} test anchors and {frames_per_move} frames per move: give at "
+            "least 1, 0 and 0"
+        )
     setting = setting.with_renderer(building.begun_renderer(out))
     model, urdf, size = setting.splits["train"], locate(setting.robot.urdf), setting.image_size
+    recording = None if chains is None else Chains.draw(model, chains, frames_per_move, seed)
     request = {
         **building.versions(),
         "state": state,
         "seed": seed,
-        "anchors": anchors,
+        **({"anchors": anchors} if recording is None else {"chains": recording.record}),
         "test_anchors": test_anchors,
         "mesh": mesh,
         "setting": building.described(setting),
@@ -75,18 +88,20 @@ def simulate(
     }
     names = tuple(camera.name for camera in setting.cameras)
     shape = (size, size, 3) if setting.colour else (size, size)
-    plans = _plans(setting, anchors, test_anchors)
+    plans = _plans(setting, anchors or 0, test_anchors, recording)
     faults = None
     if setting.camera_level != "clean":
         require_level(setting.camera_level)
-        lengths = tuple((plan.name, plan.episodes * len(plan.tasks)) for plan in plans)
-        faults = Recordings(setting.camera_level, lengths, seed)
+        lengths = Counter[str]()
+        for plan in plans:
+            lengths[plan.name] += plan.episodes * len(plan.tasks)
+        faults = Recordings(setting.camera_level, tuple(lengths.items()), seed)
     return building.build(
         out,
         request,
         features=schema.features(names, shape, model.joints if state else None),
         plans=plans,
-        states=lambda: _poses(setting, anchors, test_anchors, seed, places=faults is not None),
+        states=lambda: _poses(setting, anchors or 0, test_anchors, seed, recording, places=faults is not None),
         render=lambda poses: render_poses(
             setting, model.joints, poses, workers, mesh=mesh, recordings=faults, seed=seed
         ),
@@ -97,31 +112,29 @@ def simulate(
     )
 
 
-def _plans(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan]:
+def _plans(setting: Setting, anchors: int, test_anchors: int, chains: Chains | None) -> list[SplitPlan]:
     regimes = tuple(range(len(setting.splits["train"].regimes)))
+    training = [SplitPlan(name="train", episodes=anchors, tasks=regimes)] if chains is None else chains.plans
     tests = [name for name in setting.splits if name != "train"]
-    return [
-        SplitPlan(name="train", episodes=anchors, tasks=regimes),
-        *(SplitPlan(name=name, episodes=test_anchors, tasks=(0,)) for name in tests),
-    ]
+    return [*training, *(SplitPlan(name=name, episodes=test_anchors, tasks=(0,)) for name in tests)]
 
 
 def _poses(
-    setting: Setting, anchors: int, test_anchors: int, seed: int, *, places: bool = False
+    setting: Setting, anchors: int, test_anchors: int, seed: int, chains: Chains | None, *, places: bool = False
 ) -> dict[str, NDArray[np.float64]]:
     """Split → joint angles of its frames, (frames, joints) radians.
 
     With `places` two columns follow: the index of the split among the plans, and the index of the frame in the split.
     """
-    poses = {}
-    order = ["train", *(name for name in setting.splits if name != "train")]
+    poses: dict[str, NDArray[np.float64]] = {} if chains is None else chains.states
     for name, model in setting.splits.items():
-        rng = generator(seed, name)
-        if name == "train":
-            poses[name] = model.sample(rng, anchors).reshape(-1, len(model.joints))
-        else:
-            poses[name] = model.sample_observational(rng, test_anchors)
-        if places:
+        if name != "train":
+            poses[name] = model.sample_observational(generator(seed, name), test_anchors)
+        elif chains is None:
+            poses[name] = model.sample(generator(seed, name), anchors).reshape(-1, len(model.joints))
+    if places:
+        order = [name for name in ("train", MOVES, *setting.splits) if name in poses]
+        for number, name in enumerate(dict.fromkeys(order)):
             frames = len(poses[name])
-            poses[name] = np.column_stack([poses[name], np.full(frames, order.index(name)), np.arange(frames)])
+            poses[name] = np.column_stack([poses[name], np.full(frames, number), np.arange(frames)])
     return poses

@@ -11,6 +11,7 @@ from ropes.causal.graph import CausalGraph, estimate_graph
 from ropes.causal.graph.estimate import BOUND
 from ropes.common.files import strip_folder, write_json
 from ropes.common.seeds import generator
+from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -99,6 +100,10 @@ def causal_graph(run: Path, data: Path, *, bound: float = BOUND, seed: int = 0) 
 def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
     """As `causal_graph`, of an open run and data set."""
     require_both_policies(dataset)
+    if has_chains(dataset):
+        raise UserError(
+            f"{dataset.path} holds chains of moves, in which no joint can follow another: a graph needs anchors"
+        )
     joints, frames = estimator.run.joints, dataset.frames("train")
     if missing := [joint for joint in joints if joint not in dataset.joints]:
         raise UserError(f"{dataset.path} has no interventions on {missing[0]} (it has {', '.join(dataset.joints)})")

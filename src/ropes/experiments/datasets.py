@@ -89,7 +89,8 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None
     else:
         arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
         options["mesh"] = "full" if plan.full_meshes else "simplified"
-        dataset = simulate(arm, anchors=count, test_anchors=plan.test_anchors, **options)
+        options["chains" if name in plan.chains else "anchors"] = count
+        dataset = simulate(arm, test_anchors=plan.test_anchors, **options)
         if not plan.at_once:
             return
     for side, split in product(sizes, dataset.splits):  # once, so that parallel fits need not

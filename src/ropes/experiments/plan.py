@@ -73,6 +73,7 @@ class Experiment:
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
         renderings: data set → its rendering, where one setting has several data sets.
         transfers: data set → method or variant → other data sets whose test images its fits read as well.
+        chains: data set of chains of moves → its setting; `anchors` has the number of its chains.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Experiment:
     labelled: int | None = None
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
     transfers: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    chains: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, dataset: str, label: str) -> bool:
         """Whether a method or variant is fitted on a data set."""
@@ -109,7 +111,7 @@ class Experiment:
         """The setting of a data set, with its scene and cameras; None if it is not an arm's."""
         rendering = self.renderings.get(dataset)
         if rendering is None:
-            if (arm := find_setting(dataset)) is None:
+            if (arm := find_setting(self.chains.get(dataset, dataset))) is None:
                 return None
             return replace(arm, scene=self.scene, image_size=self.image_size or arm.image_size)
         return replace(

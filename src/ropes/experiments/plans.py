@@ -2,20 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
-from typing import get_args
 
 from ropes.errors import UserError
 from ropes.experiments.photographs import of_photographs
-from ropes.experiments.plan import Experiment, Rendering
+from ropes.experiments.plan import Experiment
+from ropes.experiments.recording_plans import of_cameras, of_robot_hours
 from ropes.experiments.variants import (
-    CAMERA_ANCHORS,
     COMPARED,
     EACH_JOINT,
     LARGEST,
     NUMBERS,
-    by_anchors,
     by_labels,
     by_objective,
     curves,
@@ -36,8 +33,6 @@ from ropes.methods.delta.variants import (
 )
 from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
 from ropes.methods.registry import METHODS, methods_of, recipe_of
-from ropes.simulation.backgrounds import SceneName
-from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -62,6 +57,7 @@ DEFAULT_METHODS = {
     "mpi3d": ("ada-gvae", "anchored", "beta-vae", "cnn", "ldr"),
     "panda-2c": ("anchored",),
     "resolution": ("anchored",),
+    "robot-hours": ("anchored",),
     "six-joints": ("anchored", "ldr", "ropes"),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
@@ -78,8 +74,6 @@ _FITTING = {
     "supervision": methods_of("factors", "joints"),
 }
 _OCCLUSIONS = (0, 16, 32, 64)
-#: Scenes of experiment cameras, one for each renderer.
-_SCENES: tuple[SceneName, ...] = ("panda-gym", "room")
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
@@ -93,7 +87,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
             "curves" (error against anchors), "delta-options" (readings of causal delta embeddings), "demo",
             "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "hold-outs" (actions on other
             held-out objects), "mpi3d" (photographs of an arm), "panda-2c" (the packaged estimator), "resolution"
-            (windows from larger images), "six-joints" (one camera, interventions on three of six joints),
+            (windows from larger images), "robot-hours" (anchors and chains of moves), "six-joints" (one camera,
+            interventions on three of six joints),
             "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: methods to fit instead of `DEFAULT_METHODS`.
@@ -119,7 +114,7 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
     test_anchors = 10_000 if paper else 2_000
     match name:
         case "cameras":
-            return _cameras(recipes, test_anchors)
+            return of_cameras(recipes, test_anchors)
         case "causal-triplet":
             return _actions(recipes, paper, recorded)
         case "delta-options" | "hold-outs":
@@ -166,6 +161,8 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
                 occlusions=(0,),
                 image_size=LARGEST,
             )
+        case "robot-hours":
+            return of_robot_hours(recipes, test_anchors)
         case "six-joints":
             return Experiment(
                 name=name,
@@ -197,35 +194,6 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
         test_anchors=test_anchors,
         seeds=(0, 1),
         occlusions=_OCCLUSIONS,
-    )
-
-
-def _cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
-    """The same poses by each renderer and camera level, on few and on all anchors.
-
-    All fits also read clean images of the other renderer; those of all clean images of a renderer also its webcam.
-    """
-    variants = [(label, each) for method in recipes for label, each in by_anchors(method, recipes[method])]
-    renderings = [
-        Rendering(setting=_TWO_CAMERAS, scene=scene, camera=level)
-        for scene, level in product(_SCENES, get_args(LevelName))
-    ]
-    transfers: dict[str, dict[str, tuple[str, ...]]] = {}
-    for each in renderings:
-        elsewhere = [other.dataset for other in renderings if other.scene != each.scene and other.camera == "clean"]
-        webcam = replace(each, camera="webcam").dataset
-        transfers[each.dataset] = {
-            label: (*([webcam] if each.camera == "clean" and recipe.anchors == max(CAMERA_ANCHORS) else []), *elsewhere)
-            for label, recipe in variants
-        }
-    return Experiment(
-        name="cameras",
-        recipes=dict(variants),
-        anchors={each.dataset: max(CAMERA_ANCHORS) for each in renderings},
-        test_anchors=test_anchors,
-        occlusions=(0,),
-        renderings={each.dataset: each for each in renderings},
-        transfers=transfers,
     )
 
 

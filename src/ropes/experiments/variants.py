@@ -35,6 +35,11 @@ _LARGER: dict[int, dict[str, Any]] = {
 LARGEST = max(_LARGER)
 #: Numbers of anchors of experiment supervision.
 COMPARED = (500, 2_000, 6_000)
+#: Hours of robot time of experiment robot-hours.
+ROBOT_HOURS = (2, 4, 8)
+#: Seconds of robot time of an anchor and of a chain of the Panda's six joints: moves at 1 rad/s, with .2 s to speed up
+#: and to slow down, in the recorder's order, and a dwell of .5 s in each pose.
+SECONDS_OF_ANCHOR, SECONDS_OF_CHAIN = 18.9, 99.5
 #: Numbers of anchors of experiment cameras.
 CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
@@ -189,6 +194,19 @@ def resolutions(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     yield f"{recipe.encoder.image_size}-pixels", recipe
     for side, larger in _LARGER.items():
         yield f"{side}-pixels", replace(recipe, encoder=replace(recipe.encoder, **larger))
+
+
+def robot_hours(recipe: Recipe, seconds: float) -> Iterator[tuple[str, EncoderRecipe]]:
+    """The recipe with as many anchors or chains, of `seconds` each, as a robot records in each of `ROBOT_HOURS`.
+
+    Raises:
+        UserError: the recipe is not of method anchored.
+    """
+    if not isinstance(recipe, EncoderRecipe) or not recipe.anchor_weight:
+        raise UserError("experiment robot-hours is of method anchored; leave the others out")
+    base = replace(recipe, training=replace(recipe.training, min_samples=_MIN_POSES))
+    for hours in ROBOT_HOURS:
+        yield f"{hours}-hours", replace(base, anchors=int(hours * 3600 / seconds))
 
 
 def by_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, EncoderRecipe | CNNRecipe]]:

@@ -42,7 +42,10 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
     each = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
     missing = "" if Regime() in found.counts else ", none of them observational"
     say(f"{len(found.counts)} regimes of {each} poses each{missing}")
-    say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
+    if found.chains:
+        say(f"{found.anchors:,} chains of moves")
+    else:
+        say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
     for camera, measured in found.nuisances.items():
         say(f"camera {camera}: {_nuisances(measured)}")
     if found.resolution is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import CausalModel, Regime
 from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
+from ropes.data.chains import has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -40,6 +41,7 @@ class Inspection:
         counts: training images (poses) of each regime.
         anchors: number of training anchors.
         complete: share of the anchors with exactly one pose per regime.
+        chains: whether the anchors are chains of moves.
         joints: reports of the joints, in the order of the data set.
         fit_options: options of `ropes fit` for images of this size; "" for none.
         verdict: whether training can work, in one line.
@@ -55,6 +57,7 @@ class Inspection:
     counts: dict[Regime, int]
     anchors: int
     complete: float
+    chains: bool
     joints: tuple[JointReport, ...]
     fit_options: str
     verdict: str
@@ -77,6 +80,7 @@ class Inspection:
             "nuisances": {name: nan_to_none(asdict(found)) for name, found in self.nuisances.items()},
             "anchors": self.anchors,
             "complete_anchors": self.complete,
+            "chains": self.chains,
             "images": {regime.name: count for regime, count in self.counts.items()},
             "weakest_first": [report.joint for report in ranked(self.joints)],
             "joints": {report.joint: _joint(report, self.cameras) for report in self.joints},
@@ -125,7 +129,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         _report(dataset, frames, sample, compared, values, joint, _angle_overlap(dataset, frames, joint, model, states))
         for joint in dataset.joints
     )
-    complete = _complete(frames, len(dataset.regimes))
+    chains = has_chains(dataset)
+    complete = 1.0 if chains else _complete(frames, len(dataset.regimes))
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)
     size = smallest(dataset)
@@ -142,6 +147,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         counts={regime: int((frames.regime == k).sum()) for k, regime in enumerate(dataset.regimes)},
         anchors=len(np.unique(frames.anchor)),
         complete=complete,
+        chains=chains,
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
@@ -227,7 +233,14 @@ def _report(
 ) -> JointReport:
     """The measurements of one joint; `compared` are frames whose pixels can be compared, see `registered`."""
     rest, first, second = _numbers(dataset, joint)
+    under = (sample.rows(first), sample.rows(second))
     anchors = [frames.anchor[frames.regime == number] for number in (first, second)]
+    if sample.chains:  # nearly every pose is under a known policy on every joint
+        policy, sampled = (
+            known_policies(each.anchor, each.regime, dataset.regimes, (joint,))[:, 0] for each in (frames, sample)
+        )
+        anchors = [frames.anchor[policy == number] for number in (1, 2)]
+        under = (np.flatnonzero(sampled == 1), np.flatnonzero(sampled == 2))
     report = JointReport(
         joint=joint,
         images=(len(anchors[0]), len(anchors[1])),
@@ -237,11 +250,11 @@ def _report(
         overlap=angle_overlap,
     )
     if first is not None and second is not None and min(report.images):
-        policies = contrast(values, sample.rows(first), sample.rows(second), sample.anchor)
+        policies = contrast(values, *under, sample.anchor)
         still, disturbance = compared
         report = replace(report, motion=motion(still, rest, first, second, disturbance), contrast=policies)
         if angle_overlap is None and policies is not None:
-            halves = np.concatenate([sample.rows(first)[::2], sample.rows(second)[1::2]])  # as many of both policies
+            halves = np.concatenate([under[0][::2], under[1][1::2]])  # as many of both policies
             observational = contrast(values, sample.rows(rest), halves, sample.anchor)
             report = replace(report, overlap=overlap_of_images(policies, observational))
     return replace(report, faults=faults(report), weaknesses=weaknesses(report))

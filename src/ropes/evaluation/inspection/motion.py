@@ -86,7 +86,13 @@ def _over_channels(values: NDArray[Any]) -> NDArray[Any]:
 def pairs_with_anchors(
     sample: Sample, observational: int | None, first: int | None, second: int | None
 ) -> tuple[Ints, Ints]:
-    """Rows under the two policies, and the observational row of the same anchor if there is exactly one."""
+    """Rows under the two policies, and the observational row of the same anchor if there is exactly one.
+
+    Of chains: the rows after the moves under the two policies, and those before them.
+    """
+    if sample.chains:
+        moved = np.concatenate([sample.rows(first), sample.rows(second)])
+        return moved, moved - 1
     rows = sample.rows(observational)
     anchors, at, count = np.unique(sample.anchor[rows], return_index=True, return_counts=True)
     rest = dict(zip(anchors[count == 1].tolist(), rows[at[count == 1]].tolist(), strict=True))

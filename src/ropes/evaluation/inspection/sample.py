@@ -10,6 +10,7 @@ from ropes.common.arrays import Bools, Images, Ints
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
+from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.models.frame_changes import CHANGED, are_recorded, changed_areas, crowded
@@ -34,12 +35,14 @@ class Sample:
     Attributes:
         images: of each camera, uint8 (n, H, W), or (n, H, W, 3) in colour.
         regime: task index.
-        anchor: number of the anchor.
+        anchor: number of the anchor or chain.
+        chains: whether the images are those of whole chains, each in the order of recording.
     """
 
     images: tuple[Images, ...]
     regime: Ints
     anchor: Ints
+    chains: bool = False
 
     def rows(self, regime: int | None) -> Ints:
         """The rows of a regime; none for None."""
@@ -51,6 +54,8 @@ class Sample:
 
 def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample:
     """Read up to `MAX_POSES` training poses of each regime, as many as fit into `MAX_BYTES`, but at least `MIN_POSES`.
+
+    Of chains it reads as many images, of whole chains.
 
     Args:
         dataset: the data set.
@@ -69,7 +74,10 @@ def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample
     size = sum(int(np.prod(shape)) for shape in dataset.image_shapes) * len(dataset.regimes)
     poses = max(MIN_POSES, min(MAX_POSES, MAX_BYTES // size))
     regimes = range(len(dataset.regimes))
-    places = np.sort(np.concatenate([ranked[frames.regime[ranked] == regime][:poses] for regime in regimes]))
+    if chains := has_chains(dataset):
+        places = np.flatnonzero(np.isin(frames.anchor, _first_chains(frames.anchor[ranked], poses * len(regimes))))
+    else:
+        places = np.sort(np.concatenate([ranked[frames.regime[ranked] == regime][:poses] for regime in regimes]))
     images = tuple(np.empty((len(places), *shape), np.uint8) for shape in dataset.image_shapes)
     rows, done = frames.index[places], 0
     with progress("reading images, poses", len(rows), show=show) as update:
@@ -78,7 +86,16 @@ def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample
                 all_of_camera[part] = read
             done += len(part)
             update(done)
-    return Sample(images, frames.regime[places], frames.anchor[places])
+    return Sample(images, frames.regime[places], frames.anchor[places], chains)
+
+
+def _first_chains(anchor: Ints, poses: int) -> Ints:
+    """The first chains with at most so many poses together, at least one, from the chain of each pose, (n,)."""
+    number, first, count = np.unique(anchor, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    few = np.cumsum(count[order]) <= poses
+    few[0] = True
+    return number[order][few]
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,8 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     regimes = [sample.rows(regime) for regime in np.unique(sample.regime)]
     evenly = [rows[np.unique(np.linspace(0, len(rows) - 1, _POSES).astype(np.int64))] for rows in regimes]
     rows = np.sort(np.concatenate(evenly))
+    if sample.chains:
+        rows = np.flatnonzero(np.isin(sample.anchor, _first_chains(sample.anchor, len(rows))))
     images: list[Images] = []
     levels: list[float] = []
     crowds: list[Bools] = []
@@ -134,7 +153,7 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
                 images.append(camera[rows])
                 levels.append(float(CHANGED))
                 crowds.append(np.zeros(len(rows), np.bool_))
-    chosen = Sample(tuple(images), sample.regime[rows], sample.anchor[rows])
+    chosen = Sample(tuple(images), sample.regime[rows], sample.anchor[rows], sample.chains)
     return chosen, Disturbance(tuple(levels), np.stack(crowds, axis=1))
 
 

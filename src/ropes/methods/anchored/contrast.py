@@ -97,10 +97,25 @@ def change_map(images: Tensor, regime: int, cells: int, channels: int = 1, zoom:
         pose, is that of the mean change under both policies.
     """
     change = _absolute_change(shrink(images[:, [regime, regime + 1]], zoom), shrink(images[:, :1], zoom))
+    return change_distribution(torch.cat([change.mean(1, keepdim=True), change], dim=1), cells, channels)
+
+
+def change_distribution(change: Tensor, cells: int, channels: int = 1) -> Tensor:
+    """Distribution over a grid of changes of levels.
+
+    Args:
+        change: absolute changes, (A, n, P, S, S).
+        cells: along a side of the grid.
+        channels: planes of a view, whose changes are averaged.
+
+    Returns:
+        (A, n, V, cells²), each map summing to one; zero where nothing changed.
+    """
+    number = change.shape[1]
     if channels > 1:
         change = change.unflatten(2, (-1, channels)).mean(3)
-    change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
-    pooled = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
+    pooled = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2)
+    pooled = pooled.unflatten(0, (-1, number))
     return pooled / pooled.sum(-1, keepdim=True).clamp_min(1e-9)
 
 

@@ -18,17 +18,19 @@ from ropes.common.arrays import Ints
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
+from ropes.data.chains import MOVES, frames_per_move, has_chains
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor, require_all_regimes
+from ropes.methods.anchored.chain_poses import ChainPoses, moves_of, of_same_chains
 from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.anchored.recipe import ANCHOR_FIELDS
 from ropes.methods.anchored.regime_poses import RegimePoses
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.context import Context
-from ropes.methods.passers_by.fit import without_passers_by
+from ropes.methods.passers_by.fit import cleaned, without_passers_by
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
@@ -37,7 +39,7 @@ from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.loop import BatchAt
-from ropes.methods.training.registration import has_one_background, register
+from ropes.methods.training.registration import has_one_background, register, register_to
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
@@ -46,8 +48,8 @@ from ropes.models.encoder import NETWORK, ContrastNetwork
 
 #: Held-out anchors that a record evaluates, and the memory for their images where windows are cut from larger ones.
 _HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
-#: Version of the objective of `anchored`: a training under an earlier one is not resumed.
-_OBJECTIVE = 5
+#: Versions of the objectives of `anchored`, on anchors and on chains: a training under another one is not resumed.
+_OBJECTIVE, _CHAIN_OBJECTIVE = 5, "chains 1"
 
 
 def fit(
@@ -82,6 +84,8 @@ def fit(
             f"method ldr leaves anchors out and cannot have an --anchor-weight of {recipe.anchor_weight:g}; "
             "to learn from them use --method anchored"
         )
+    if method == "ldr" and has_chains(open_dataset(data)):
+        raise UserError(f"{data} holds chains of moves, in which interventions persist; learn from it with anchored")
     if method == "ldr" and recipe.independent:
         raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
     dataset = open_dataset(data)
@@ -93,17 +97,25 @@ def fit(
     require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.encoder.input_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
+    between = None
+    if has_chains(dataset) and frames_per_move(dataset):
+        moves = ImageCache(dataset, MOVES, recipe.encoder.input_size, progress=show)
+        between = of_same_chains(moves_of(dataset, moves), images)
     wanted = recipe.registration and has_one_background(dataset)
     images, registration = register(images, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
 
-    def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
+    def poses_of(images: TrainingImages) -> AnchoredPoses | ChainPoses | RegimePoses:
         if method == "ldr":
             return RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
+        if has_chains(dataset):
+            return ChainPoses.of(images, between, dataset.joints, recipe.val_fraction, seed)
         return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
+    if between is not None and registration is not None:
+        between = cleaned(context, register_to(between, registration, show=show))
     poses = poses_of(images)
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
@@ -140,7 +152,7 @@ def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Ints:
     if frames.regime.max(initial=0) >= len(dataset.regimes):  # `TrainingImages` reports it
         return rows
     selected = Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows])
-    if recipe.anchor_weight:
+    if recipe.anchor_weight and not has_chains(dataset):
         by_anchor(dataset, selected)
     if recipe.anchors is not None:
         require_all_regimes(selected, frames, dataset.regimes)
@@ -206,7 +218,7 @@ class AnchoredPoses:
 
 
 def _fit_encoder(
-    context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
+    context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | ChainPoses | RegimePoses
 ) -> tuple[dict[str, Any], EncoderStage]:
     """Train the encoder; returns the summary of the training, and the stage."""
     run, kept = context.run, poses.kept.trusted_rows()
@@ -220,6 +232,6 @@ def _fit_encoder(
     others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))
     settings = recipe_to_dict(recipe, without=others)
     if recipe.anchor_weight:
-        settings["objective"] = _OBJECTIVE
+        settings["objective"] = _CHAIN_OBJECTIVE if isinstance(poses, ChainPoses) else _OBJECTIVE
     fingerprint = context.digest("encoder", settings, NETWORK)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

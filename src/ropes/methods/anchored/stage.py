@@ -13,13 +13,11 @@ from ropes.methods.anchored.contrast import (
     within_anchor_variance,
 )
 from ropes.methods.anchored.descendants import ancestor_prior, descendants, estimate_descendants
-from ropes.methods.anchored.encoder_stage import EncoderStage
+from ropes.methods.anchored.invariance_stage import InvarianceStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.criteria import policy_contrasts
 from ropes.models.encoder import ContrastNetwork
 
-#: Share of the steps over which the weight of the anchors' term rises.
-_RAMP = 0.4
 #: Weight of the attention loss.
 _ATTENTION = 0.1
 #: Share x of a descendant's response that is partialled out; the rest keeps (1 − x)², a thousandth, of its weight.
@@ -32,8 +30,6 @@ _RECENT = 2_048
 _CONFIRMATIONS, _GRAPHS = 3, 4
 #: Standard errors by which an effect must be too small before a pair is excluded, where joints have descendants.
 _N_SIGMA = 2.0
-#: Value of the ramp from which on weights can be the best: earlier ones have hardly been trained on anchors.
-_COMPARED_FROM = 0.5
 #: Key in a checkpoint → attribute.
 _STORED = {
     "follows": "descendants",
@@ -44,7 +40,7 @@ _STORED = {
 }
 
 
-class AnchoredStage(EncoderStage):
+class AnchoredStage(InvarianceStage):
     """Classification of regimes and policies, plus the variance within anchors.
 
         L = L_regimes + L_policies + λ ρ² mean_j(w_j v_j) + .1 L_attention
@@ -58,7 +54,7 @@ class AnchoredStage(EncoderStage):
         network: to train.
         recipe: its settings.
         held_trusted: which held-out poses count, bool (A, R).
-        common: arguments of `EncoderStage`.
+        common: arguments of `InvarianceStage`.
 
     Attributes:
         recent: coordinates of recent training anchors, each at its last training step, (at most `_RECENT`, R, d).
@@ -69,16 +65,10 @@ class AnchoredStage(EncoderStage):
         change: change of the images under interventions on each joint, (d,); the attention is on the least one.
     """
 
-    patience = 3
-
     def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, *, held_trusted: Tensor, **common: Any) -> None:
         super().__init__(network, recipe, **common)
         self.held_trusted = held_trusted
-        self.anchor_weight = recipe.anchor_weight
         self.independent = recipe.independent
-        self.warm_up = round(
-            min(recipe.anchor_warmup_poses / recipe.training.batch, recipe.anchor_warmup_fraction * self.steps)
-        )
         self.change = image_changes(self.held_out, held_trusted)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
@@ -86,18 +76,6 @@ class AnchoredStage(EncoderStage):
         self.graphs = torch.empty(0, joints, joints, dtype=torch.bool)
         self.descendants = torch.zeros(joints, joints, dtype=torch.bool)
         self.effects = torch.zeros(joints, joints)
-
-    def penalty_ramp(self, step: int) -> float:
-        """Rises from 0 at the end of the warm-up to 1 after another two fifths of the steps.
-
-        Anchors determine which poses share a coordinate, but not which coordinate belongs to which joint.  Policies
-        must determine that first.
-        """
-        return min(1.0, max(0.0, (step - self.warm_up) / (_RAMP * self.steps)))
-
-    def may_be_best(self, step: int) -> bool:
-        """From the middle of the ramp on; at the last step if that is never reached."""
-        return self.penalty_ramp(step) >= min(_COMPARED_FROM, self.penalty_ramp(self.steps))
 
     def partialling_weights(self) -> Tensor:
         """Share of each response that is partialled out, (d, d), see `partial_out_ancestors`.

@@ -51,8 +51,16 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
     zoom = zoom_of(registration)
     fingerprint = context.digest("cleaner", len(kept), zoom)
     context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
-    cleaner = registration.cleaner = network.to(device_kind()).eval()
+    registration.cleaner = network.to(device_kind()).eval()
+    return cleaned(context, images)
 
+
+def cleaned(context: Context, images: TrainingImages) -> TrainingImages:
+    """Registered frames after the fit's cleaner has removed foreign objects; unchanged without a cleaner."""
+    registration = context.registration
+    if registration is None or registration.cleaner is None:
+        return images
     name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
-    cleaned = images.transformed(name, cleaner.clean, "removing passers-by, frames", progress=context.show)
-    return without_doubted(cleaned, registration, show=context.show)
+    clean = registration.cleaner.clean
+    changed = images.transformed(name, clean, "removing passers-by, frames", progress=context.show)
+    return without_doubted(changed, registration, show=context.show)

@@ -67,15 +67,20 @@ def register(
     if show:
         print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
 
-    # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
-    digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
-    name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
-    registered = images.transformed(name, registration.composite, "registering, frames", progress=show)
-    trusted = without_doubted(registered, registration, show=show)
+    trusted = register_to(images, registration, show=show)
     registration.is_cleaned = bool((~trusted.trusted).mean() > _SELDOM)
     if show and registration.is_cleaned:
         print("ropes: a cleaner learns from the other poses to remove passers-by", file=sys.stderr)
     return trusted, registration
+
+
+def register_to(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:
+    """Frames registered to the backgrounds of a registration, without trust in those with passers-by."""
+    # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
+    digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
+    name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
+    registered = images.transformed(name, registration.composite, "registering, frames", progress=show)
+    return without_doubted(registered, registration, show=show)
 
 
 def without_doubted(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:

@@ -12,9 +12,11 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
+from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor
+from ropes.methods.anchored.chain_poses import Moves
 from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.anchored.descendants import descendants
 from ropes.methods.context import Context
@@ -30,7 +32,7 @@ from ropes.methods.uncertainty.model import (
     write_uncertainty,
 )
 from ropes.methods.uncertainty.ood import fit_ood
-from ropes.methods.uncertainty.residuals import jackknife_residuals
+from ropes.methods.uncertainty.residuals import chain_residuals, jackknife_residuals
 from ropes.methods.uncertainty.variance import VarianceModel, fit_variance
 from ropes.models.shapes import ViTConfig
 
@@ -137,11 +139,14 @@ def _downsampled(context: Context, images: TrainingImages) -> Floats:
 def error_samples(
     context: Context, dataset: Dataset, held: TrainingImages, features: ImageFeatures
 ) -> tuple[Floats, Floats] | None:
-    """Jackknife residuals within anchors, (n, d), and each joint's factor that makes them error samples, (d,).
+    """Residuals within anchors or chains, (n, d), and each joint's factor that makes them samples of the error, (d,).
 
     None without complete anchors, with a line on standard error that gives the reason.
     """
     joints = context.run.joints
+    if has_chains(dataset):
+        moves = Moves.of(held, None, joints)
+        return chain_residuals(features.coordinates, moves.joint, moves.before)
     try:
         table = by_anchor(dataset, held)
     except UserError as error:

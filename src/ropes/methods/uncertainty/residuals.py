@@ -106,3 +106,45 @@ def _differences(invariant: Floats, target: NDArray[np.int64]) -> Floats:
 
 def _positive(values: Floats) -> Floats:
     return np.where(values > 0, values, np.inf)
+
+
+def chain_residuals(coordinates: Floats, joint: NDArray[np.int64], before: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Leave-one-out residuals within the poses of a chain that share a joint's angle, and the factor as above.
+
+        e_j(t) = √(K / (K − 1)) · (ẑ_j(t) − mean of ẑ_j over the K poses)    from one move of joint j to the next
+
+    Between the first and the last of these poses all other joints have moved, so half their mean squared difference is
+    the variance of the error that depends on other joints (Sobol' 1993).  As in `jackknife_residuals`, the factor is
+    the root of the ratio of that variance to the mean square of e_j, two standard errors above its estimate, and at
+    least 1; the jackknife leaves out runs of poses.
+
+    Args:
+        coordinates: ẑ, (n, d), the poses of each chain one after the other.
+        joint: index of the joint that moves in each move, (m,).
+        before: row of the pose before each move, (m,); that after it is the next.
+
+    Returns:
+        e, (n, d), NaN where no other pose shares the angle; and the factor c, (d,).
+    """
+    n, d = coordinates.shape
+    residuals, factor = np.full((n, d), np.nan), np.ones(d)
+    starts_chain = np.ones(n, dtype=bool)
+    starts_chain[before + 1] = False
+    for j in range(d):
+        starts = starts_chain.copy()
+        starts[before[joint == j] + 1] = True
+        run, count = np.cumsum(starts) - 1, np.diff(np.append(np.flatnonzero(starts), n))
+        sums = np.bincount(run, coordinates[:, j])
+        shared = count[run] > 1
+        deviation = coordinates[:, j] - (sums / count)[run]
+        residuals[shared, j] = (deviation * np.sqrt(count / np.maximum(count - 1, 1))[run])[shared]
+        first = np.flatnonzero(starts)
+        whole = (count == d) & (count > 1)  # of a complete turn
+        if whole.sum() < 2:
+            continue
+        difference = (coordinates[first + count - 1, j] - coordinates[first, j])[whole] ** 2 / 2
+        square = (np.bincount(run, np.nan_to_num(residuals[:, j]) ** 2) / count)[whole]
+        jackknife = (difference.sum() - difference) / _positive(square.sum() - square)
+        spread = np.sqrt((len(jackknife) - 1) * jackknife.var())
+        factor[j] = np.sqrt(max(1.0, jackknife.mean() + _STANDARD_ERRORS * spread))
+    return residuals, factor

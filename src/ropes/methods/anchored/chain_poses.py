@@ -1,0 +1,167 @@
+"""Training moves and held-out moves of method `anchored` on chains."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.common.arrays import Floats, Ints
+from ropes.common.seeds import generator
+from ropes.data.batches import TrainingImages
+from ropes.data.cache import ImageCache
+from ropes.data.chains import MOVES, even_shares, known_policies
+from ropes.data.dataset import Dataset
+from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
+from ropes.methods.anchored.contrast import head_regimes, targets
+from ropes.methods.context import Context
+from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.training.loop import BatchAt
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.models.encoder import ContrastNetwork
+
+#: Held-out moves that a record evaluates.
+_EVALUATED = 1024
+
+
+def moves_of(dataset: Dataset, cache: ImageCache) -> TrainingImages:
+    """The frames on the way, from a cache of split "moves"; the anchor of a frame is its chain in split "train"."""
+    frames, first = dataset.frames(MOVES), {name: span.start for name, span in dataset.splits.items()}
+    of_chains = replace(frames, anchor=frames.anchor - first[MOVES] + first["train"])
+    return TrainingImages(cache, of_chains, dataset.regimes, complete=False)
+
+
+def of_same_chains(between: TrainingImages | None, poses: TrainingImages) -> TrainingImages | None:
+    """The frames on the way of the chains of some poses."""
+    return None if between is None else between.take(np.flatnonzero(np.isin(between.anchor, poses.anchor)))
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The moves between poses of chains.
+
+    Attributes:
+        poses: the poses, in the order of recording.
+        between: frames on the way of these moves, move by move; None without any.
+        before: row of the pose before each move, (m,); that after it is the next.
+        joint: index of the joint that moves, (m,).
+        policy: of each pose on each joint, (n, d), see `known_policies`.
+    """
+
+    poses: TrainingImages
+    between: TrainingImages | None
+    before: Ints
+    joint: Ints
+    policy: Ints
+
+    @classmethod
+    def of(cls, poses: TrainingImages, between: TrainingImages | None, joints: tuple[str, ...]) -> "Moves":
+        """The moves of chains, of which `between` holds the frames on the way."""
+        before = np.flatnonzero(np.diff(poses.anchor) == 0)
+        joint = np.array([-1 if each.joint is None else joints.index(each.joint) for each in poses.regimes])
+        policy = known_policies(poses.anchor, poses.regime, poses.regimes, joints)
+        return cls(poses, between, before, joint[poses.regime[before + 1]], policy)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @property
+    def frames(self) -> int:
+        """Number of frames on the way of each move."""
+        return 0 if self.between is None else len(self.between) // len(self)
+
+    @property
+    def log_odds(self) -> Tensor:
+        """Log share of policy 1 minus that of policy 2 of each joint, (d,)."""
+        first, second = ((self.policy == number).sum(0) for number in (1, 2))
+        return torch.from_numpy(np.log(np.maximum(first, 1) / np.maximum(second, 1))).float()
+
+    def batch(self, moves: Ints, frame: Ints) -> MoveBatch:
+        """Some of the moves with one of their frames on the way each.
+
+        Args:
+            moves: (B,).
+            frame: number of the frame of each move, (B,), or (0,) for none.
+        """
+        rows = self.before[moves, None] + np.arange(2)
+        images, trusted = self._images(self.poses, rows), self.poses.trusted[rows]
+        share: Floats = np.empty((len(moves), 0))
+        if self.between is not None and len(frame):
+            on_the_way = (moves * self.frames + frame)[:, None]
+            images = torch.cat([images, self._images(self.between, on_the_way)], dim=1)
+            trusted = np.concatenate([trusted, self.between.trusted[on_the_way]], axis=1)
+            share = even_shares(self.frames)[frame, None]
+        return MoveBatch(
+            images,
+            torch.from_numpy(self.policy[rows]),
+            torch.from_numpy(self.joint[moves]),
+            torch.from_numpy(share).float(),
+            torch.from_numpy(trusted),
+        )
+
+    def _images(self, images: TrainingImages, rows: Ints) -> Tensor:
+        return torch.from_numpy(images.pixels(rows.reshape(-1))).unflatten(0, rows.shape)
+
+
+@dataclass(frozen=True)
+class ChainPoses:
+    """Training chains and held-out chains."""
+
+    kept_moves: Moves
+    held_moves: Moves
+
+    @classmethod
+    def of(
+        cls, images: TrainingImages, between: TrainingImages | None, joints: tuple[str, ...], fraction: float, seed: int
+    ) -> "ChainPoses":
+        """Hold out a share of the chains.
+
+        Args:
+            images: the poses.
+            between: frames on the way of their moves, see `moves_of`; None without any.
+            joints: of the run.
+            fraction: share of the chains to hold out.
+            seed: of the choice.
+        """
+        parts = images.split_anchors(fraction, seed)
+        kept, held = (Moves.of(part, of_same_chains(between, part), joints) for part in parts)
+        return cls(kept, held)
+
+    @property
+    def kept(self) -> TrainingImages:
+        """Training poses."""
+        return self.kept_moves.poses
+
+    @property
+    def held(self) -> TrainingImages:
+        """Held-out poses."""
+        return self.held_moves.poses
+
+    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[ChainStage, BatchAt]:
+        """The stage that trains `network`, and its batches: moves, from the end of the warm-up on with a frame each.
+
+        A batch has as many poses as the recipe's; frames on the way come in addition.
+        """
+        moves, held, seed = self.kept_moves, self.held_moves, context.seed("encoder", "order")
+        frames, order = moves.frames, EpochShuffle(len(moves), max(2, recipe.training.batch // 2), seed)
+        evaluated = EpochShuffle(len(held), min(len(held), _EVALUATED), context.seed("held out"))(0)
+        regimes = head_regimes(context.run.joints)
+        stage = ChainStage(
+            network,
+            recipe,
+            steps=recipe.training.steps(2 * len(moves) * max(1, frames)),
+            seed=context.seed("encoder"),
+            log_prior=torch.zeros(len(regimes)),
+            log_odds=moves.log_odds,
+            target=targets(regimes, context.run.joints),
+            poses=len(moves.poses),
+            held_moves=held.batch(evaluated, np.arange(len(evaluated)) % frames if frames else evaluated[:0]),
+        )
+
+        def batch_at(step: int) -> tuple[Tensor, ...]:
+            chosen = order(step)
+            with_frames = len(chosen) if frames and step >= stage.warm_up else 0
+            drawn = moves.batch(chosen, generator(seed, "frame", step).integers(max(1, frames), size=with_frames))
+            return drawn.images, drawn.policy, drawn.joint, drawn.share, drawn.trusted
+
+        return stage, batch_at

@@ -1,0 +1,118 @@
+"""Method `anchored` on chains of moves: learnt, resumed, calibrated, evaluated, and refused where it cannot work."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.common.files import read_json
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.evaluation.causal_graph import GRAPH_FILE, causal_graph
+from ropes.evaluation.inspection.inspect import inspect_data
+from ropes.evaluation.joints import evaluate
+from ropes.inference.estimator import Estimator
+from ropes.inference.policy_calibration import calibrate_commanded
+from ropes.methods.anchored import fit as anchored
+from ropes.methods.anchored.chain_stage import ChainStage
+from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.run import TRAINING_FILE
+from tests import tiny, tiny_chains
+from tests.conftest import made_once
+from tests.kills import killed
+
+pytestmark = pytest.mark.slow  # the fixtures fit
+
+
+def recipe(**changes: Any) -> EncoderRecipe:
+    small = tiny.encoder_recipe()
+    return replace(small, training=replace(small.training, epochs=12, batch=40), **changes)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    return made_once(tmp_path_factory, "chains", lambda out: tiny_chains.write_data(out, chains=60))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    return made_once(tmp_path_factory, "chains-run", lambda out: anchored.fit(data, out, recipe(), show=False))
+
+
+def test_anchored_learns_both_joints_from_chains(run: Path, data: Path) -> None:
+    dataset = open_dataset(data)
+    rows = dataset.frames("test-id").index
+    found, angles = Estimator.load(run).coordinates(dataset.read_images(rows)), dataset.states("test-id")
+    correlations = [abs(np.corrcoef(found[:, k], angles[:, k])[0, 1]) for k in range(2)]
+    assert min(correlations) > 0.95
+    curves = read_json(run / TRAINING_FILE)["stages"]["ldr"]
+    for joint, contrast in curves.items():
+        assert contrast["best"] == pytest.approx(tiny.model().bayes_floor(joint), abs=0.08)
+
+
+def test_frames_on_the_way_are_read(run: Path, data: Path, tmp_path: Path) -> None:
+    """Without them the fit has other weights, and another number of steps."""
+    without = tiny_chains.write_data(tmp_path / "d", chains=60, frames=0, tests=4)
+    anchored.fit(without, tmp_path / "run", recipe(), show=False)
+    steps = [read_json(folder / TRAINING_FILE)["planned_steps"] for folder in (run, tmp_path / "run")]
+    assert steps[0] == 2 * steps[1]
+
+
+def test_a_killed_fit_goes_on_with_the_same_bytes(run: Path, data: Path, tmp_path: Path) -> None:
+    with killed(ChainStage, 40):
+        anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    assert tiny.weights(tmp_path / "run") == tiny.weights(run)
+
+
+def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "run"
+    anchored.fit(data, copied, recipe(), show=False)
+    calibrated = calibrate_commanded(copied, data)
+    assert calibrated.errors is not None
+    assert calibrated.errors.half_width is not None
+    evaluate(copied, data, tmp_path / "e", sizes=tiny.SIZES, occlusions=(0,), show=False)
+    dataset = open_dataset(data)
+    found = Estimator.load(copied).angles(dataset.read_images(dataset.frames("test-id").index))
+    assert np.sqrt(np.mean((found - dataset.states("test-id")) ** 2, axis=0)).max() < 0.25
+    graph = next((tmp_path / "e").rglob(GRAPH_FILE))
+    assert "holds chains of moves" in read_json(graph)["absent"]
+
+
+def test_the_first_chains_are_chosen(data: Path, tmp_path: Path) -> None:
+    anchored.fit(data, tmp_path / "run", recipe(anchors=40), show=False)
+    steps = read_json(tmp_path / "run" / TRAINING_FILE)["planned_steps"]
+    assert steps == pytest.approx(12 * 30 * 20 * 4 / 40, abs=1)  # passes, chains, moves, poses read a move, batch
+
+
+def test_what_needs_anchors_is_refused(run: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds chains of moves, in which no joint can follow another"):
+        causal_graph(run, data)
+    with pytest.raises(UserError, match="holds chains of moves, in which interventions persist; learn from it with an"):
+        anchored.fit(data, tmp_path / "run", tiny.encoder_recipe(anchor_weight=0), method="ldr", show=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_split_of_other_moves_is_refused(tmp_path: Path) -> None:
+    path = tiny_chains.write_data(tmp_path / "d", chains=8, frames=1, tests=4)
+    info = read_json(path / "meta" / "info.json")
+    assert info["splits"]["moves"] == "8:16"
+    info["splits"] |= {"moves": "9:16"}
+    (path / "meta" / "info.json").write_text(json.dumps(info))
+    with pytest.raises(UserError, match="split 'moves' is not that of the moves between the poses of split 'train'"):
+        anchored.fit(path, tmp_path / "run", recipe(), show=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_inspection_compares_each_pose_with_the_one_before_it(data: Path) -> None:
+    found = inspect_data(data, show=False)
+    assert found.chains
+    assert found.anchors == 60
+    for report in found.joints:
+        assert report.motion is not None
+        assert report.motion.paired
+        assert min(report.images) > 500  # nearly every pose is under a known policy on each of both joints
+    assert not any("anchors lack a regime" in line for line in found.advice)
