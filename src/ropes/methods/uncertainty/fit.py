@@ -13,6 +13,7 @@ from ropes.common.progress import progress
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
+from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor
 from ropes.methods.anchored.contrast import head_regimes, targets
@@ -142,6 +143,10 @@ def error_samples(
     None without complete anchors, with a line on standard error that gives the reason.
     """
     joints = context.run.joints
+    if single_interventions(dataset.regimes):
+        reason = "joints have one intervention each, and errors are estimated from two"
+        print(f"ropes: no standard deviations and intervals without labels: {reason}", file=sys.stderr)
+        return None
     try:
         table = by_anchor(dataset, held)
     except UserError as error:
