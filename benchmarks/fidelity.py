@@ -22,6 +22,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "evaluation/joints.py",
         "experiments/datasets.py",
         "methods/anchored/fit.py",
+        "methods/policies.py",
         "methods/ropes/objectives.py",
         "methods/student/stage.py",
         "metrics/calibration.py",

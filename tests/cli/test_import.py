@@ -113,7 +113,9 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
         capsys, *words, "--policy-topic", "/policy"
     )
     line = refusal(capsys, *words, "--grey")
-    assert line == "--grey goes with recordings of arms, a folder of DREAM and MPI3D's photographs; leave it out"
+    assert line.startswith(
+        "--grey goes with recordings of arms, a folder of DREAM, MPI3D's photographs, a table of fac"
+    )
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
     assert "--preview shows recordings" in refusal(capsys, *words, "--preview", str(tmp_path / "look"))
 
@@ -122,11 +124,11 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
     ("words", "line"),
     [
         ("", "has 3 images, which is no full grid of MPI3D: 28,800 of each colour and shape"),
-        ("--crop none", "--crop goes with recordings of arms and a folder of DREAM; leave it out"),
+        ("--crop none", "--crop goes with recordings of arms, a folder of DREAM, a table of factors and the causal"),
         ("--no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
         (
             "--image-size 32",
-            "--image-size goes with recordings of arms, a folder of DREAM and Causal Triplet's pairs",
+            "--image-size goes with recordings of arms, a folder of DREAM, Causal Triplet's pairs, a table of fac",
         ),
         ("--anchors 2 --samples 2", "--anchors and --samples are two kinds of data sets; leave one of them out"),
         ("--anchors 0", "--anchors is 0; it must be 1 or more"),

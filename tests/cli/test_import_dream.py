@@ -69,4 +69,4 @@ def test_invalid_option_is_refused_in_one_line(
 def test_options_of_dream_are_refused_for_other_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = Path(__file__).parents[1] / "fixtures" / "lerobot-v2.1-video"
     said = refusal(capsys, "import", str(other), "--test-share", "0.2", "--out", str(tmp_path / "data"))
-    assert "--test-share goes with a folder of DREAM; leave it out" in said
+    assert "--test-share goes with a folder of DREAM, a table of factors and the causal chambers; leave it out" in said

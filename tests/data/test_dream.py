@@ -192,7 +192,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "other size": (
         lambda folder: dream_files.draw(folder / "000002.rgb.jpg", np.zeros((7, 2)), (64, 48)),
-        "000002.rgb.jpg has 64x48 pixels, and 000000.rgb.jpg 128x96; import folders of one size",
+        "000002.rgb.jpg has 64x48 pixels, and 000000.rgb.jpg 128x96; import images of one size",
     ),
     "no picture": (lambda folder: (folder / "000002.rgb.jpg").write_text("?"), "000002.rgb.jpg is no image that can"),
     "cut picture": (

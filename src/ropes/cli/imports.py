@@ -1,33 +1,27 @@
 """`ropes import`: makes data sets of recordings, image pairs and photographs."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ropes.cli.config import options_beside, write_options
-from ropes.cli.options import SourcePath, at_least, parse_numbers, shared_options
+from ropes.cli.import_kinds import ARMS, CHAMBERS, DREAM, PAIRS, PHOTOGRAPHS, TABLE, require_use
+from ropes.cli.options import SourcePath, at_least, distinct, parse_numbers, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from ropes.data.recordings.plan import ImportOptions
+    from ropes.data.recordings.views import View
 
 #: Side of Causal Triplet's images where --image-size is not given, pixels.
 _PAIRS_SIZE = 64
-#: Kind of source → its options, beside source and out.
-_USED_BY: dict[str, set[str]] = {
-    "a folder of DREAM": {"image_size", "cameras", "crop", "grey", "test_share", "urdf"},
-    "Causal Triplet's pairs": {"image_size", "manifest", "boxes", "seed"},
-    "MPI3D's photographs": {"cameras", "grey", "seed", "anchors", "samples", "test_anchors", "labelled", "fixed"},
-}
-_DREAM, _PAIRS, _PHOTOGRAPHS = _USED_BY
-_ARMS = "recordings of arms"
 #: MPI3D's training anchors where --anchors is not given.
 _ANCHORS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """Import a LeRobot data set, a ROS bag, videos, frames with a log, DREAM, MPI3D, or Causal Triplet's pairs.
+    """Import recordings of arms, or images: DREAM, MPI3D, tables of factors, causal chambers, Causal Triplet.
 
     The command detects the format from the files. To resume an interrupted import, run the same command again. The
     policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
@@ -41,12 +35,15 @@ class Import:
       ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
       ropes import mpi3d_real.npz --anchors 3000 --out data/mpi3d
       ropes import mpi3d_real.npz --samples 20000 --fixed object_size=1 --out data/mpi3d-factors
+      ropes import image/FALL/FALL.csv --image-column render_path --image-folder .. --image-size 64 --out data/fall
+      ropes import lt_crl_benchmark_v1 --experiment buchholz_1 --out data/chambers
     """
 
     source: SourcePath
     """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
-    of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), or MPI3D's mpi3d_real.npz
-    (docs/photographs.md)."""
+    of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), MPI3D's mpi3d_real.npz
+    (docs/photographs.md), a table (CSV or Parquet) of images with their factors, or an image data set of the causal
+    chambers (docs/tables.md)."""
     out: Path
     """Folder of the data set."""
     cameras: tuple[str, ...] = ()
@@ -56,8 +53,8 @@ class Import:
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
     and frame; frame; time."""
     policy_column: str | None = None
-    """Column of a LeRobot data set or a log with the active policy. If omitted: the task of a LeRobot data set, or the
-    column policy of a log."""
+    """Column of a LeRobot data set, a log or a table of factors with the active policy. If omitted: the task of a
+    LeRobot data set, or the column policy of a log; images of a table of factors then have no policies."""
     policy_topic: str | None = None
     """Topic of a bag (std_msgs/String) whose messages name the policy that is active from then on; the only one if
     omitted."""
@@ -106,7 +103,8 @@ class Import:
     boxes: bool = True
     """For Causal Triplet's pairs: crop images to the object's bounding box, where it is known."""
     seed: int = 0
-    """For Causal Triplet's pairs: seed of the splits, without a manifest. For MPI3D: seed of the poses or pairs."""
+    """For Causal Triplet's pairs: seed of the splits, without a manifest. For MPI3D: seed of the poses or pairs. For
+    images with factors: seed of the test images."""
     anchors: int | None = None
     """For MPI3D: training anchors, each with one pose under each policy of the two axes; 2,000 if omitted."""
     samples: int | None = None
@@ -117,11 +115,22 @@ class Import:
     """For MPI3D with --samples: images for the regressors of `ropes evaluate`; as many as --test-anchors if omitted."""
     fixed: tuple[str, ...] = ()
     """For MPI3D: FACTOR=NUMBER for each factor that is the same in all photographs, such as object_color=2."""
-    test_share: float = 0.5
-    """For a folder of DREAM: share of the frames, the last ones, that become the split test-id. The others become
-    train."""
+    test_share: float | None = None
+    """Share that becomes the split test-id; the others become train. For a folder of DREAM: of the frames, the last
+    ones; 0.5 if omitted. For images with factors: of those without intervention, drawn at random; 0.2 if omitted."""
     urdf: Path | None = None
     """For a folder of DREAM: URDF file of the arm; the Panda's if omitted."""
+    factor_columns: tuple[str, ...] = ()
+    """For images with factors: columns of the factors. If omitted: all columns of numbers that vary; for the causal
+    chambers red, green, blue, pol_1 and pol_2."""
+    image_column: str | None = None
+    """For images with factors: column with the paths of the images. If omitted: the only column with names of images;
+    for the causal chambers image_file."""
+    image_folder: Path = Path()
+    """For images with factors: folder that these paths are relative to, itself relative to the table's folder. If
+    omitted: the table's folder; for the causal chambers its only folder of images."""
+    experiment: str | None = None
+    """For the causal chambers: the experiment, such as buchholz_1, with all its regimes; the only one if omitted."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, test_anchors=self.test_anchors, labelled=self.labelled)
@@ -143,20 +152,32 @@ class Import:
         if holds_pairs(self.source):
             if self.preview is not None:
                 raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
-            self._require_use(_PAIRS)
+            require_use(self, PAIRS)
             self._import_pairs()
             return
         from ropes.data.dream import holds_dream
 
         if holds_dream(self.source):
-            self._require_use(_DREAM)
+            require_use(self, DREAM)
             self._import_dream()
             return
         if holds_grid(self.source):
-            self._require_use(_PHOTOGRAPHS)
+            require_use(self, PHOTOGRAPHS)
             self._import_photographs()
             return
-        self._require_use(_ARMS)
+        from ropes.data.chambers import holds_chambers
+        from ropes.data.recordings.logs import LOG_SUFFIXES
+
+        if holds_chambers(self.source):
+            require_use(self, CHAMBERS)
+            self._import_factor_images(of_chambers=True)
+            return
+        is_table = self.source.is_file() and self.source.suffix in LOG_SUFFIXES
+        if is_table or self.factor_columns or self.image_column:
+            require_use(self, TABLE)
+            self._import_factor_images(of_chambers=False)
+            return
+        require_use(self, ARMS)
         from ropes.data.recordings.importer import import_recording
         from ropes.data.recordings.preview import preview_recording
 
@@ -167,22 +188,6 @@ class Import:
         print(import_recording(self.source, out=self.out, options=self._options()))
         write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
-
-    def _require_use(self, kind: str) -> None:
-        """Check that no option is given that only other kinds of sources use.
-
-        Raises:
-            UserError: there is one.
-        """
-        shared = {"cameras", "crop", "grey", "image_size"}
-        alone = set[str]().union(*_USED_BY.values()) - shared
-        used = {_ARMS: {each.name for each in fields(self)} - alone, **_USED_BY}
-        for each in fields(self):
-            if each.name not in {"source", "out", "config"} | used[kind] and getattr(self, each.name) != each.default:
-                option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
-                *others, last = (other for other, names in used.items() if each.name in names)
-                kinds = f"{', '.join(others)} and {last}" if others else last
-                raise UserError(f"--{option} goes with {kinds}; leave it out")
 
     def _options(self) -> "ImportOptions":
         """The options of an import, parsed."""
@@ -200,17 +205,42 @@ class Import:
 
     def _import_dream(self) -> None:
         from ropes.data.import_dream import CAMERA, DreamOptions, import_dream
-        from ropes.data.recordings.views import View, by_camera, parse_crop, parse_size
 
         if len(self.cameras) > 1 or any("=" in name or "/" in name for name in self.cameras):
             raise UserError("--cameras of a folder of DREAM is one name, of its only camera")
         camera = self.cameras[0] if self.cameras else CAMERA
+        view = self._view(camera, f"the camera of a folder of DREAM is {camera} here (--cameras)")
+        given = {} if self.test_share is None else {"test_share": self.test_share}
+        options = DreamOptions(urdf=self.urdf, camera=camera, view=view, **given)
+        print(import_dream(self.source, out=self.out, options=options))
+        write_options(self, options_beside(self.out))
+        print(f"wrote {self.out}")
+
+    def _view(self, camera: str, only: str) -> "View":
+        """What happens to the images of the only camera; `only` names it if an option names another one."""
+        from ropes.data.recordings.views import View, by_camera, parse_crop, parse_size
+
         crop, size = by_camera("--crop", self.crop, parse_crop), by_camera("--image-size", self.image_size, parse_size)
         if other := [name for name in (*crop, *size) if name not in (None, camera)]:
-            raise UserError(f"no camera {other[0]!r}; the camera of a folder of DREAM is {camera} here (--cameras)")
-        view = View(crop=crop.get(camera, crop.get(None)), size=size.get(camera, size.get(None)), grey=self.grey)
-        options = DreamOptions(urdf=self.urdf, test_share=self.test_share, camera=camera, view=view)
-        print(import_dream(self.source, out=self.out, options=options))
+            raise UserError(f"no camera {other[0]!r}; {only}")
+        return View(crop=crop.get(camera, crop.get(None)), size=size.get(camera, size.get(None)), grey=self.grey)
+
+    def _import_factor_images(self, *, of_chambers: bool) -> None:
+        from ropes.data.chambers import read_chambers
+        from ropes.data.factor_table import Columns, find_table, read_factor_table
+        from ropes.data.import_factor_images import CAMERA, TEST_SHARE, import_factor_images
+
+        distinct(factor_columns=self.factor_columns)
+        columns = Columns(
+            factors=self.factor_columns, image=self.image_column, policy=self.policy_column, folder=self.image_folder
+        )
+        view = self._view(CAMERA, f"the camera of images with factors is {CAMERA}")
+        if of_chambers:
+            source = read_chambers(self.source, self.experiment, columns)
+        else:
+            source = read_factor_table(find_table(self.source), columns)
+        share = TEST_SHARE if self.test_share is None else self.test_share
+        print(import_factor_images(source, out=self.out, view=view, test_share=share, seed=self.seed))
         write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
 

@@ -6,8 +6,9 @@ are made again.  The result is bit-identical for any interruption and any number
 """
 
 import itertools
+import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -160,6 +161,18 @@ def build(
         progress=progress,
     )
     return open_dataset(root)
+
+
+@contextmanager
+def nothing_left(out: Path) -> Iterator[None]:
+    """Remove what was written to `out` if the data are refused; a folder that had content before stays."""
+    began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
+    try:
+        yield
+    except UserError:
+        if began_empty:
+            shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
 def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:

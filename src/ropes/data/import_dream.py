@@ -1,6 +1,5 @@
 """Converts a folder in DREAM's layout into a data set: frames with joint angles, without policies."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image, UnidentifiedImageError
 
 from ropes.causal.scm import Regime
 from ropes.common import files
@@ -20,7 +18,7 @@ from ropes.data.dream import DreamFrames, read_dream
 from ropes.data.dream_camera import camera_poses, is_still
 from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.dataset_writer import BYTES_PER_SHARD, encoded
-from ropes.data.recordings.source import digest, read_picture
+from ropes.data.recordings.source import digest, read_picture, require_one_size
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -120,7 +118,7 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
     urdf = read_urdf(urdf_path)
     joints, angles = _angles(frames, urdf)
     unit, poses, residual = camera_poses(frames, urdf)
-    size = _require_one_size(frames)
+    size = require_one_size(frames.images)
     shape = _stored(frames, options.view, 0, options.camera).shape
     still = is_still(poses)
     robot = Robot(urdf=urdf_path.name if options.urdf else _URDFS[frames.robot], joints=joints)
@@ -138,7 +136,6 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
         "keypoints": list(frames.keypoints),
         "cameras": [_camera_record(frames, options, size, shape, poses[0] if still else None)],
     }
-    began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
     splits = _splits(len(frames), options.test_share)
 
     def states() -> Mapping[str, Floats]:
@@ -148,7 +145,7 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
     def images(values: Floats) -> Iterator[list[bytes]]:
         yield from encoded((_stored(frames, options.view, int(row)),) for row in values[:, -1])
 
-    try:
+    with building.nothing_left(out):
         dataset = building.build(
             out,
             request,
@@ -163,10 +160,6 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
             work="importing, frames",
             images_per_shard=max(1, BYTES_PER_SHARD // int(np.prod(shape))),
         )
-    except UserError:
-        if began_empty:
-            shutil.rmtree(out, ignore_errors=True)
-        raise
     _write_labels(out / LABELS, frames, unit, poses)
     return ImportedDream(dataset=dataset, robot=frames.robot, residual=residual, moves=not still)
 
@@ -190,24 +183,6 @@ def _angles(frames: DreamFrames, urdf: Urdf) -> tuple[tuple[str, ...], Floats]:
     turning = [name for name, joint in urdf.moving.items() if joint.kind != "prismatic" and name in frames.joints]
     columns = [frames.joints.index(name) for name in turning]
     return tuple(turning), frames.positions[:, columns]
-
-
-def _require_one_size(frames: DreamFrames) -> tuple[int, int]:
-    """Height and width of all images, pixels; reads their headers."""
-    sizes: dict[tuple[int, int], Path] = {}
-    for path in frames.images:
-        try:
-            with Image.open(path) as image:
-                sizes.setdefault(image.size, path)
-        except (OSError, UnidentifiedImageError) as error:
-            raise UserError(f"{path} is no image that can be read ({error}); restore it") from error
-    (width, height), first = next(iter(sizes.items()))
-    if len(sizes) > 1:
-        (across, down), other = list(sizes.items())[1]
-        raise UserError(
-            f"{other} has {across}x{down} pixels, and {first.name} {width}x{height}; import folders of one size"
-        )
-    return height, width
 
 
 def _stored(frames: DreamFrames, view: View, row: int, camera: str = CAMERA) -> Images:

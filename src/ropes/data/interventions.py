@@ -26,6 +26,11 @@ def read_regimes(folder: Path, tasks: Sequence[str]) -> tuple[Regime, ...]:
         raise UserError(f"{path}: {error}; give joint and policy 1 or 2, or null and 0") from error
 
 
+def single_interventions(regimes: Sequence[Regime]) -> bool:
+    """Whether every joint has policy 1 alone, beside images without intervention, in place of two policies."""
+    return {regime.policy for regime in regimes} == {0, 1}
+
+
 def read_actions(folder: Path, tasks: Sequence[str]) -> tuple[Action, ...]:
     """The action of each task of the data set in `folder`; empty where tasks are not actions.
 

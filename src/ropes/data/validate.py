@@ -16,6 +16,7 @@ from ropes.common import files, png
 from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
+from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
@@ -181,7 +182,8 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     elif (lengths := sum(sum(table["length"].to_pylist()) for table in tables)) != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
     _ = dataset.image_shapes
-    if (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions:
+    recorded = (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions
+    if recorded and not single_interventions(dataset.regimes):
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:
             if regime.joint is not None and policies[regime.joint] == 1:

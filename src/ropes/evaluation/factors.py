@@ -101,7 +101,7 @@ def evaluate_factors(
     fitted, reader = finished_reader(run, torch.device(device_kind()), precision)
     dataset = open_dataset(data)
     recipe = fitted.recipe
-    channels = recipe.vae.channels if isinstance(recipe, VAERecipe) else len(fitted.cameras)
+    channels = recipe.vae.channels if isinstance(recipe, VAERecipe) else fitted.channels * len(fitted.cameras)
     require_views(fitted, dataset, channels)
     task, images, checksum = factor_task(dataset), None, None
     if photographs is not None:

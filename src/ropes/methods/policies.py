@@ -1,7 +1,11 @@
-"""The two policies on each joint of a data set: their images, distributions and Bayes floors."""
+"""The policies on each joint of a data set: their images, distributions and Bayes floors."""
+
+import sys
+from collections.abc import Sequence
 
 from ropes.causal.scm import CausalModel, Regime
 from ropes.data.dataset import Dataset
+from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
 
 
@@ -20,6 +24,36 @@ def require_both_policies(dataset: Dataset) -> None:
                     f"{dataset.path}: joint {joint} has no images under policy {policy}; "
                     "fitting needs both of its interventions"
                 )
+
+
+def require_contrast(dataset: Dataset, *, show: bool = False) -> None:
+    """Check that every joint has images under two regimes to contrast, see `second_regime`.
+
+    Args:
+        dataset: to fit on.
+        show: say on standard error if joints have one intervention each.
+
+    Raises:
+        UserError: no interventions at all, or only some joints have two policies.
+    """
+    if not single_interventions(dataset.regimes):
+        require_both_policies(dataset)
+    elif show:
+        print(
+            "ropes: each joint has one intervention, which is contrasted with the images without intervention; "
+            "docs/tables.md says what this identifies",
+            file=sys.stderr,
+        )
+
+
+def second_regime(regimes: Sequence[Regime], joint: str) -> Regime:
+    """The regime that policy 1 of a joint is contrasted with: its policy 2, or none where joints have one policy each.
+
+    Deviation: data sets with one intervention on each joint are contrasted with the observational regime.  Why: the
+    light tunnel's benchmark has no second intervention.  Effect: Theorem 1 holds for joints without parents alone; the
+    coordinate of another joint depends on its parents too (docs/tables.md).
+    """
+    return Regime() if single_interventions(regimes) else Regime(joint, 2)
 
 
 def described_model(dataset: Dataset) -> CausalModel | None:
@@ -47,6 +81,5 @@ def bayes_floors(dataset: Dataset) -> dict[str, float | None]:
         UserError: see `described_model`.
     """
     model = described_model(dataset)
-    return {
-        joint: model.bayes_floor(joint) if model and joint in model.interventions else None for joint in dataset.joints
-    }
+    known = {} if model is None or single_interventions(dataset.regimes) else model.interventions
+    return {joint: model.bayes_floor(joint) if model and joint in known else None for joint in dataset.joints}

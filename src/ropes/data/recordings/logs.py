@@ -11,8 +11,8 @@ from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 
 LOG_SUFFIXES = (".csv", ".parquet")
-#: Columns of a log that are no joint; those that pandas writes for its index have no name, or begin so.
-_RESERVED, _INDEX = ("", "time", "frame", "policy", "episode"), ("Unnamed:", "__index_level_")
+#: Columns of a log that are no joint.
+_RESERVED = ("time", "frame", "policy", "episode")
 #: A log of samples says nothing in a gap of more than so many of its intervals.
 _GAP = 5
 
@@ -26,7 +26,7 @@ def joints(log: Table, times: Floats, options: Options) -> Joints | None:
         UserError: no such column, or a position is not a finite number.
     """
     others = (*_RESERVED, options.policy_column)
-    numeric = (name for name in log.numeric() if name not in others and not name.startswith(_INDEX))
+    numeric = (name for name in log.numeric() if name not in others)
     names = options.joint_columns or tuple(numeric)
     if not names:
         return None

@@ -45,7 +45,8 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
     raise UserError(
         f"{path} is no recording that can be read: neither a LeRobot folder (meta/info.json), a ROS bag "
         "(metadata.yaml, .bag, .db3, .mcap), a video, a folder of videos or frames with a log, a folder of DREAM "
-        f"(NNNNNN.rgb.jpg and NNNNNN.json), Causal Triplet's files, nor MPI3D's photographs (.npz){faults}"
+        "(NNNNNN.rgb.jpg and NNNNNN.json), Causal Triplet's files, MPI3D's photographs (.npz), a table of factors "
+        f"(.csv, .parquet), nor images of the causal chambers{faults}"
     )
 
 

@@ -210,7 +210,12 @@ class Source(Protocol):
 
 
 def read_picture(
-    source: Path | BinaryIO, where: str, unreadable: str, formats: tuple[str, ...] | None = None
+    source: Path | BinaryIO,
+    where: str,
+    unreadable: str,
+    formats: tuple[str, ...] | None = None,
+    *,
+    opaque: bool = False,
 ) -> Images:
     """The pixels of an image file, which must be grey or RGB.
 
@@ -219,17 +224,42 @@ def read_picture(
         where: its name, for messages.
         unreadable: message for a damaged file.
         formats: those of Pillow to try; all if None.
+        opaque: accept RGB with an alpha channel in which nothing is transparent, and drop that channel.
 
     Raises:
         UserError: the file is damaged, or the image has another mode.
     """
     try:
         with Pictures.open(source, formats=formats) as picture:
+            if opaque and picture.mode == "RGBA" and picture.getchannel("A").getextrema() == (255, 255):
+                return np.asarray(picture.convert("RGB"))
             if picture.mode not in ("L", "RGB"):
                 raise UserError(f"{where}: {picture.mode} image; images must be 8-bit grey or RGB")
             return np.asarray(picture)
     except (OSError, SyntaxError, ValueError) as error:
         raise UserError(f"{unreadable} ({error})") from error
+
+
+def require_one_size(paths: Sequence[Path]) -> tuple[int, int]:
+    """Height and width of image files, pixels; reads their headers.
+
+    Raises:
+        UserError: an image is missing or damaged, or sizes differ.
+    """
+    sizes: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        try:
+            with Pictures.open(path) as picture:
+                sizes.setdefault(picture.size, path)
+        except (OSError, SyntaxError, ValueError) as error:
+            raise UserError(f"{path} is no image that can be read ({error}); restore it") from error
+    (width, height), first = next(iter(sizes.items()))
+    if len(sizes) > 1:
+        (across, down), other = list(sizes.items())[1]
+        raise UserError(
+            f"{other} has {across}x{down} pixels, and {first.name} {width}x{height}; import images of one size"
+        )
+    return height, width
 
 
 def digest(root: Path, paths: Iterable[Path]) -> str:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from ropes.errors import UserError
 
+#: Columns that pandas writes for its index have no name, or begin so.
+_INDEX = ("Unnamed:", "__index_level_")
 #: A cell: a text in a CSV file; None is an empty cell.
 Cell = str | float | int | None
 
@@ -71,9 +73,11 @@ class Table:
         return values.astype(np.int64)
 
     def numeric(self) -> tuple[str, ...]:
-        """Names of the columns whose cells are all finite numbers."""
+        """Names of the columns whose cells are all finite numbers, without the index that pandas writes."""
         return tuple(
-            name for name, cells in self.columns.items() if cells and all(as_number(cell) is not None for cell in cells)
+            name
+            for name, cells in self.columns.items()
+            if name and not name.startswith(_INDEX) and cells and all(as_number(cell) is not None for cell in cells)
         )
 
     def _cells(self, column: str) -> Sequence[Cell]:

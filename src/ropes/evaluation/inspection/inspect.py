@@ -13,6 +13,7 @@ from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
 from ropes.data.chains import has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
+from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
@@ -116,11 +117,16 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         show: show progress.
 
     Raises:
-        UserError: no data set, no training split, no interventions, or a damaged file.
+        UserError: no data set, no training split, no interventions or one on each joint, or a damaged file.
     """
     dataset = open_dataset(data)
     if not dataset.joints:
         raise UserError(f"{dataset.path} has no interventions; no joint can be learnt without them")
+    if single_interventions(dataset.regimes):
+        raise UserError(
+            f"{dataset.path} has one intervention on each joint, and an inspection compares two; fit with --method ldr "
+            "or ropes (docs/tables.md)"
+        )
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)

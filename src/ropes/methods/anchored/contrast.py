@@ -52,6 +52,22 @@ def policy_loss(coordinates: Tensor, regime: Tensor, log_prior: Tensor) -> Tenso
     return losses.sum() / intervened.sum().clamp_min(1) * coordinates.shape[1]
 
 
+def intervention_loss(coordinates: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
+    """Cross-entropy of each joint's only intervention against no intervention, summed over joints, in nats.
+
+        L = Σ_i E[softplus(∓(ẑ_i + log π_i1 − log π_0))]    over poses under policy 1 of joint i (−) or none (+)
+
+    Its minimum is the log density ratio log q_i(z_i) − log p(z_i | parents).  It takes the place of `policy_loss` where
+    joints have one policy.  Arguments as of `policy_loss`; log π of policies 2 is −∞.
+    """
+    prior = log_prior.to(coordinates)
+    intervened = regime[:, None] == 1 + 2 * torch.arange(coordinates.shape[1], device=regime.device)
+    counted = intervened | (regime == 0)[:, None]
+    logit = coordinates + prior[1::2] - prior[0]
+    losses = functional.softplus(torch.where(intervened, -logit, logit)) * counted
+    return (losses.sum(0) / counted.sum(0).clamp_min(1)).sum()
+
+
 def head_regimes(joints: Sequence[str]) -> list[Regime]:
     """The regimes in the order of the network's head: observational, then both policies of each joint."""
     return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ropes.methods.anchored.contrast import policy_loss, regime_loss
+from ropes.methods.anchored.contrast import intervention_loss, policy_loss, regime_loss
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.augmentation import erase
 from ropes.methods.training.best_weights import BestWeightsStage
@@ -10,7 +10,7 @@ from ropes.models.encoder import ContrastNetwork
 
 
 class EncoderStage(BestWeightsStage):
-    """Classification of regimes, and of each joint's policy from its coordinate: `regime_loss` + `policy_loss`.
+    """Classification of regimes, and of each joint's policy from its coordinate: `regime_loss` + `coordinate_loss`.
 
     Subclasses evaluate the held-out images.  Ends early, with the weights of the least held-out loss.
 
@@ -22,8 +22,10 @@ class EncoderStage(BestWeightsStage):
         log_prior: log share of each regime among the training poses, (R,).
         target: see `ropes.methods.anchored.contrast.targets`.
         held_out: images for `evaluate`, uint8.
+        single: whether joints have one policy each, see `ropes.methods.policies.second_regime`.
 
     Attributes:
+        coordinate_loss: `policy_loss`, or `intervention_loss` where joints have one policy each.
         patience: records without improvement until training stops.
     """
 
@@ -42,10 +44,12 @@ class EncoderStage(BestWeightsStage):
         log_prior: Tensor,
         target: Tensor,
         held_out: Tensor,
+        single: bool = False,
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
         self.erased = recipe.random_erasing
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
+        self.single, self.coordinate_loss = single, intervention_loss if single else policy_loss
 
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
         """Images, uint8 (..., P, S, S), their regimes (...), and which poses count, bool (...) → loss."""
@@ -55,7 +59,7 @@ class EncoderStage(BestWeightsStage):
         coordinates, logits = coordinates.float(), logits.float()
         counted, regime_counted = trusted.flatten(), regime[trusted]
         regimes = regime_loss(logits[counted], regime_counted, self.log_prior.to(logits))
-        policies = policy_loss(coordinates[counted], regime_counted, self.log_prior)
+        policies = self.coordinate_loss(coordinates[counted], regime_counted, self.log_prior)
         loss = regimes + policies + self.further_loss(images, coordinates.unflatten(0, regime.shape), attention)
         self.note(loss=loss, regimes=regimes, policies=policies)
         return loss

@@ -20,6 +20,7 @@ from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.chains import MOVES, frames_per_move, has_chains
 from ropes.data.dataset import Dataset, Frames
+from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor, require_all_regimes
@@ -31,7 +32,7 @@ from ropes.methods.anchored.regime_poses import RegimePoses
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import cleaned, without_passers_by
-from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.policies import bayes_floors, require_both_policies, require_contrast
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.student.fit import EncoderTeacher, fit_student
@@ -89,7 +90,15 @@ def fit(
     if method == "ldr" and recipe.independent:
         raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
     dataset = open_dataset(data)
-    require_both_policies(dataset)
+    if method == "ldr":
+        require_contrast(dataset, show=show)
+    elif single_interventions(dataset.regimes):
+        raise UserError(
+            f"{dataset.path} has one intervention on each joint, and method anchored needs two; fit with --method ldr "
+            "or ropes"
+        )
+    else:
+        require_both_policies(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     rows = _training_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)

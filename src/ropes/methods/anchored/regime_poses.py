@@ -11,8 +11,9 @@ from torch import Tensor
 from ropes.causal.scm import Regime
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
+from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
-from ropes.methods.anchored.contrast import head_regimes, policy_loss, regime_loss, targets
+from ropes.methods.anchored.contrast import head_regimes, regime_loss, targets
 from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
@@ -46,12 +47,12 @@ class RegimeStage(EncoderStage):
         coordinates, logits = self.read(self.held_out)
         shares = log_shares(self.held_regime, logits.shape[1])
         cross_entropy = float(regime_loss(logits, self.held_regime, shares))
-        loss = cross_entropy + float(policy_loss(coordinates, self.held_regime, shares))
+        loss = cross_entropy + float(self.coordinate_loss(coordinates, self.held_regime, shares))
         self.stop_early(loss)
         return {
             "held_out": cross_entropy,
             "held_out_loss": loss,
-            **policy_contrasts(coordinates, self.held_regime, self.target),
+            **policy_contrasts(coordinates, self.held_regime, self.target, single=self.single),
         }
 
 
@@ -65,13 +66,13 @@ class RegimePoses:
 
     @classmethod
     def of(cls, images: TrainingImages, joints: Sequence[str], fraction: float, seed: int) -> "RegimePoses":
-        """Hold out a share of the anchors, so that every policy has poses in both parts.
+        """Hold out a share of the anchors, so that every contrasted regime has poses in both parts.
 
         Raises:
-            UserError: a policy has no poses in one part, for example because all its poses are of one anchor.
+            UserError: such a regime has no poses in one part, for example because all its poses are of one anchor.
         """
         kept, held = images.split(stratified_held_out(images.anchor, images.regime, fraction, seed))
-        for regime in head_regimes(joints)[1:]:
+        for regime in contrasted(images.regimes, joints):
             number = images.regimes.index(regime)
             if any(not (part.trusted_rows().regime == number).any() for part in (kept, held)):
                 raise UserError(_split_fault(regime, len(np.unique(images.anchor[images.regime == number]))))
@@ -100,6 +101,7 @@ class RegimePoses:
             target=targets(order_of_head, self.joints),
             held_out=torch.from_numpy(held.pixels(evaluated)),
             held_regime=held_regime[evaluated],
+            single=single_interventions(kept.regimes),
         )
         return stage, batch_at
 
@@ -107,6 +109,13 @@ class RegimePoses:
         """Index of the regime of each of n images in `head_regimes`, which is the order of the logits, int64 (n,)."""
         order = head_regimes(self.joints)
         return torch.from_numpy(np.array([order.index(regime) for regime in images.regimes])[images.regime])
+
+
+def contrasted(regimes: Sequence[Regime], joints: Sequence[str]) -> list[Regime]:
+    """The regimes of which every joint needs poses: all policies, and no intervention where joints have one policy."""
+    if single_interventions(regimes):
+        return [Regime(), *(Regime(joint, 1) for joint in joints)]
+    return head_regimes(joints)[1:]
 
 
 def _split_fault(regime: Regime, anchors: int) -> str:

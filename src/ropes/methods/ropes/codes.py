@@ -10,6 +10,7 @@ from ropes.common.arrays import Ints
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
+from ropes.methods.policies import second_regime
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.density_ratio import score_difference
 
@@ -29,19 +30,22 @@ class Codes:
         self.values, self.regime, self.regimes = values, regime, regimes
 
     def contrast(self, joint: str) -> TensorDataset:
-        """The poses under the two policies on `joint`: codes, and 1 for policy 1, 0 for policy 2.
+        """The poses under the two contrasted regimes of `joint`: codes, and 1 for policy 1, 0 for the other regime.
 
         Raises:
-            UserError: one of the two policies has no poses.
+            UserError: one of the two regimes has no poses.
         """
-        first, second = (self._rows(Regime(joint, policy)) for policy in (1, 2))
+        first, second = self._contrasted(joint)
         labels = torch.cat([torch.ones(len(first)), torch.zeros(len(second))])
         return TensorDataset(self.values[np.concatenate([first, second])], labels)
 
     def others(self, joint: str) -> Tensor:
-        """The codes under neither policy on `joint`, (n, V, 8, 8)."""
-        rows = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
-        return self.values[np.setdiff1d(np.arange(len(self.values)), rows)]
+        """The codes under neither of the two contrasted regimes of `joint`, (n, V, 8, 8)."""
+        return self.values[np.setdiff1d(np.arange(len(self.values)), np.concatenate(self._contrasted(joint)))]
+
+    def _contrasted(self, joint: str) -> tuple[Ints, Ints]:
+        """Rows under policy 1 of a joint, and under the regime with which it is contrasted."""
+        return self._rows(Regime(joint, 1)), self._rows(second_regime(self.regimes, joint))
 
     def _rows(self, regime: Regime) -> Ints:
         number = self.regimes.index(regime) if regime in self.regimes else -1

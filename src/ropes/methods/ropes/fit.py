@@ -22,7 +22,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import without_passers_by
-from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.policies import bayes_floors, require_contrast
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.ropes.codes import Codes, encode, standardise
 from ropes.methods.ropes.criteria import held_out_contrast
@@ -71,7 +71,7 @@ def fit(
             `pretrained` holds another AE1, or there are more directions than a code has entries.
     """
     dataset = open_dataset(data)
-    require_both_policies(dataset)
+    require_contrast(dataset, show=show)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
@@ -218,9 +218,9 @@ def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, i
     values, labels = codes.contrast(joint).tensors
     batch = context.recipe.ldr_training.batch
     order = EpochShuffle(len(values), batch, context.seed("ldr", joint, "order"))
-    if not context.recipe.ldr.others:
+    others = codes.others(joint) if context.recipe.ldr.others else values[:0]
+    if not len(others):  # also of one joint with one intervention there are no others
         return lambda step: (values[order(step)], labels[order(step)]), len(values)
-    others = codes.others(joint)
     order_of_others = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
 
     def batch_at(step: int) -> tuple[Tensor, Tensor]:

@@ -31,20 +31,22 @@ def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[n
     return float(optimize.minimize(loss, np.zeros(2), jac=True, method="BFGS").fun)
 
 
-def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor) -> dict[str, float]:
+def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor, *, single: bool = False) -> dict[str, float]:
     """`coordinate_contrast` of each joint's coordinate, on as many poses under either policy.
 
     Args:
         coordinates: (n, d).
         regime: index of each pose's regime, see `ropes.methods.anchored.contrast.head_regimes`, (n,).
         target: see `ropes.methods.anchored.contrast.targets`.
+        single: whether joints have one policy each, which is contrasted with no intervention.
 
     Returns:
         "contrast_k" → nats, k from 0 to d − 1; comparable with the Bayes floor, which is for equally many.
     """
     contrasts = {}
     for i in range(coordinates.shape[1]):
-        first, second = (coordinates[regime == 1 + int(place), i] for place in torch.nonzero(target == i))
+        one, other = (1 + int(place) for place in torch.nonzero(target == i))
+        first, second = (coordinates[regime == number, i] for number in (one, 0 if single else other))
         count = min(len(first), len(second))
         values = torch.cat([first[:count], second[:count]]).double().numpy()
         contrasts[f"contrast_{i}"] = coordinate_contrast(values, np.repeat([1.0, 0.0], count))

@@ -14,6 +14,7 @@ from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
+from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor
 from ropes.methods.anchored.chain_poses import Moves
@@ -147,6 +148,10 @@ def error_samples(
     if has_chains(dataset):
         moves = Moves.of(held, None, joints)
         return chain_residuals(features.coordinates, moves.joint, moves.before)
+    if single_interventions(dataset.regimes):
+        reason = "joints have one intervention each, and errors are estimated from two"
+        print(f"ropes: no standard deviations and intervals without labels: {reason}", file=sys.stderr)
+        return None
     try:
         table = by_anchor(dataset, held)
     except UserError as error:
