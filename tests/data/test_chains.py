@@ -63,7 +63,7 @@ def test_a_data_set_of_chains_is_valid_and_says_what_it_is(tmp_path: Path) -> No
     assert has_chains(dataset)
     assert frames_per_move(dataset) == 2
     assert not list(faults(dataset))
-    assert len(dataset.frames(MOVES)) == 3 * 20 * 2
+    assert len(dataset.frames(MOVES)) == 3 * 10 * 2
     assert not has_chains(open_dataset(tiny.write_data(tmp_path / "anchors", anchors=2, tests=0)))
     assert frames_per_move(open_dataset(tiny_chains.write_data(tmp_path / "none", frames=0, tests=4))) == 0
 
@@ -72,8 +72,8 @@ def test_a_data_set_of_chains_is_valid_and_says_what_it_is(tmp_path: Path) -> No
 def test_simulate_films_chains_and_resumes_them(tmp_path: Path) -> None:
     setting = setting_named("panda-1c-independent")
     dataset = simulate(setting, out=tmp_path / "d", chains=2, frames_per_move=1, test_anchors=1, workers=1)
-    assert {name: len(dataset.frames(name)) for name in dataset.splits} == {"train": 62, MOVES: 60, "test-id": 1}
-    states, between = dataset.states("train").reshape(2, 31, 3), dataset.states(MOVES).reshape(2, 30, 3)
+    assert {name: len(dataset.frames(name)) for name in dataset.splits} == {"train": 32, MOVES: 30, "test-id": 1}
+    states, between = dataset.states("train").reshape(2, 16, 3), dataset.states(MOVES).reshape(2, 15, 3)
     np.testing.assert_allclose(between, (states[:, 1:] + states[:, :-1]) / 2, atol=1e-6)
     before = {path.name: path.read_bytes() for path in dataset.data_files}
     dataset.data_files[-1].unlink()

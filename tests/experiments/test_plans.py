@@ -229,4 +229,4 @@ def _robot_seconds(model: CausalModel) -> tuple[float, float]:
     plan = Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=np.ones(len(model.joints)))
     path = np.array([stop.pose for stops in plan.route(range(40)) for stop in stops])
     chains = Chains.draw(model, 100, 0, seed=0).poses
-    return plan.travel(path) / 40 + 0.5 * 13, plan.travel(chains.reshape(-1, chains.shape[-1])) / 100 + 0.5 * 61
+    return plan.travel(path) / 40 + 0.5 * 13, plan.travel(chains.reshape(-1, chains.shape[-1])) / 100 + 0.5 * 31

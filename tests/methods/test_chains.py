@@ -34,7 +34,7 @@ def recipe(**changes: Any) -> EncoderRecipe:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
-    return made_once(tmp_path_factory, "chains", lambda out: tiny_chains.write_data(out, chains=60))
+    return made_once(tmp_path_factory, "chains", lambda out: tiny_chains.write_data(out, chains=120))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_anchored_learns_both_joints_from_chains(run: Path, data: Path) -> None:
 
 def test_frames_on_the_way_are_read(run: Path, data: Path, tmp_path: Path) -> None:
     """Without them the fit has other weights, and another number of steps."""
-    without = tiny_chains.write_data(tmp_path / "d", chains=60, frames=0, tests=4)
+    without = tiny_chains.write_data(tmp_path / "d", chains=120, frames=0, tests=4)
     anchored.fit(without, tmp_path / "run", recipe(), show=False)
     steps = [read_json(folder / TRAINING_FILE)["planned_steps"] for folder in (run, tmp_path / "run")]
     assert steps[0] == 2 * steps[1]
@@ -83,9 +83,9 @@ def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path) -> No
 
 
 def test_the_first_chains_are_chosen(data: Path, tmp_path: Path) -> None:
-    anchored.fit(data, tmp_path / "run", recipe(anchors=40), show=False)
+    anchored.fit(data, tmp_path / "run", recipe(anchors=80), show=False)
     steps = read_json(tmp_path / "run" / TRAINING_FILE)["planned_steps"]
-    assert steps == pytest.approx(12 * 30 * 20 * 4 / 40, abs=1)  # passes, chains, moves, poses read a move, batch
+    assert steps == pytest.approx(12 * 60 * 10 * 4 / 40, abs=1)  # passes, chains, moves, poses read a move, batch
 
 
 def test_what_needs_anchors_is_refused(run: Path, data: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_split_of_other_moves_is_refused(tmp_path: Path) -> None:
 def test_inspection_compares_each_pose_with_the_one_before_it(data: Path) -> None:
     found = inspect_data(data, show=False)
     assert found.chains
-    assert found.anchors == 60
+    assert found.anchors == 120
     for report in found.joints:
         assert report.motion is not None
         assert report.motion.paired

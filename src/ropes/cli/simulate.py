@@ -53,7 +53,7 @@ class Simulate:
     anchors: int | None = None
     """Training anchors; each is rendered once under every regime."""
     chains: int | None = None
-    """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves ten
+    """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves five
     times in a chain."""
     frames_per_move: int | None = None
     """With --chains: frames on the way from each pose to the next; 2 if omitted."""

@@ -20,7 +20,7 @@ from ropes.errors import UserError
 #: The split of the frames on the way.
 MOVES = "moves"
 #: Moves of each joint in a chain.
-TURNS = 10
+TURNS = 5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
+from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -28,6 +29,8 @@ from ropes.metrics.monotone import matched_means, posterior_shrinkage
 MAX_POSES = 2000
 #: Smallest number of poses per regime; the mean of 30 has a standard error of a fifth of their standard deviation.
 FEWEST = 30
+#: Fewest chains whose starts give a bend.
+_FEWEST_STARTS = 100
 #: Number of quantiles that represent a policy's distribution.
 _QUANTILES = 10_000
 
@@ -40,12 +43,14 @@ class PolicyReadings:
         first, second: coordinates under policy 1 and policy 2 on the joint, (n, d).
         observational: joint (column) → coordinates without intervention, (n,), where its observational mean is known.
         deviation: standard deviations of `first`, then `second`, (2 n, d); None where unknown.
+        of_chains: whether the poses are those of chains of moves.
     """
 
     first: Floats
     second: Floats
     observational: dict[int, Floats]
     deviation: Floats | None
+    of_chains: bool = False
 
     @property
     def both(self) -> Floats:
@@ -113,6 +118,10 @@ def fit_commanded(
     its mean by what the noise of the coordinates adds to the line's readings (`ropes.metrics.posterior_shrinkage`).
     Observational poses only check the line.
 
+    In chains of moves all joints are under policies at once.  Poses are then farther from the observational ones, and a
+    coordinate of joints that are hard to see is less steep in them.  The bend therefore maps the observational poses,
+    from which chains start, to their own distribution, where that is known of every joint and they are enough.
+
     Args:
         estimator: the estimator of the readings.
         readings: readings from a data set.
@@ -143,6 +152,8 @@ def fit_commanded(
     if len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
         return replace(line, intervals=intervals)
     try:
+        if (starts := _starts(readings, commanded, line)) is not None:
+            return replace(line, knots=np.stack([matched_means(*pair) for pair in starts]), intervals=intervals)
         knots, shrinkage = _bends(np.concatenate([first, second]), commanded)
     except ValueError as error:
         raise UserError(f"{source}: {error} to fit a bend; record more poses") from error
@@ -165,6 +176,24 @@ def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibr
         return None
     errors = np.sqrt((readings.deviation**2).mean(axis=0) * np.nanmean(estimator.trust.scores**2, axis=0))
     return np.asarray(np.abs(line.slope) * errors)
+
+
+def _starts(
+    readings: PolicyReadings, commanded: Sequence[Commanded], line: Calibration
+) -> list[tuple[Floats, Floats]] | None:
+    """The line's angles of each joint in the poses from which chains start, and their distribution.
+
+    None without chains, with too few of them, or where a distribution is not known.
+    """
+    if not readings.of_chains or len(readings.observational) < len(commanded):
+        return None
+    pairs = []
+    for k, joint in enumerate(commanded):
+        read = readings.observational[k] * line.slope[k] + line.intercept[k]
+        if joint.observational is None or len(read) < _FEWEST_STARTS:
+            return None
+        pairs.append((read, joint.observational.quantile((np.arange(_QUANTILES) + 0.5) / _QUANTILES)))
+    return pairs
 
 
 def _bends(angles: Floats, commanded: Sequence[Commanded]) -> tuple[Floats, Floats]:
@@ -204,13 +233,14 @@ def read_policies(
         second,
         {k: readings[Regime()].coordinates[:, k] for k in checked},
         None if one is None or two is None else np.concatenate([one, two]),
+        has_chains(dataset),
     )
 
 
 def _rows_by_regime(
     estimator: Estimator, dataset: Dataset, regimes: Sequence[Regime], seed: int
 ) -> dict[Regime, NDArray[np.int64]]:
-    """Equally many rows of the data set for each regime; rows that the fit did not use come first."""
+    """As many rows of the data set for each regime; rows that the fit did not use come first."""
     frames, unused = dataset.frames("train"), held_out_frames(estimator.run, dataset)
     ranked = {}
     for regime in regimes:
@@ -222,7 +252,9 @@ def _rows_by_regime(
                 f"{FEWEST} or more for a reliable mean"
             )
         ranked[regime] = rows[np.argsort(~unused[rows], kind="stable")]
-    count = min(MAX_POSES, *map(len, ranked.values()))
+    # Chains start with an observational pose, so these are few.
+    counted = [rows for regime, rows in ranked.items() if regime.policy or not has_chains(dataset)]
+    count = min(MAX_POSES, *map(len, counted))
     return {regime: np.sort(frames.index[rows[:count]]) for regime, rows in ranked.items()}
 
 

@@ -57,10 +57,12 @@ class Commanded:
     Attributes:
         policies: distributions of policy 1 and policy 2.
         observational_mean: mean angle without intervention, radians; None where unknown.
+        observational: distribution without intervention; None where unknown, or where other joints have a part in it.
     """
 
     policies: tuple[Distribution, Distribution]
     observational_mean: float | None
+    observational: Distribution | None = None
 
     @property
     def means(self) -> tuple[float, float]:
@@ -92,7 +94,11 @@ def described_by(dataset: Dataset, joints: Sequence[str]) -> tuple[Commanded, ..
     return tuple(
         _checked(
             f"{dataset.path}: joint {joint}",
-            Commanded(policies=model.interventions[joint], observational_mean=means[joint]),
+            Commanded(
+                policies=model.interventions[joint],
+                observational_mean=means[joint],
+                observational=None if model.weights or model.noise else model.observational[joint],
+            ),
         )
         for joint in joints
     )
@@ -149,10 +155,12 @@ def _joint(content: object, where: str) -> Commanded:
     if not isinstance(policies, list) or len(policies) != 2:
         raise UserError(f"{where}: 'policies' is no list of two distributions, of policy 1 and policy 2")
     first, second = (_distribution(policy, f"{where}, policy {k}") for k, policy in enumerate(policies, start=1))
-    mean = None
+    mean, observational = None, None
     if "observational" in entry:
-        mean = _distribution(entry["observational"], f"{where}, observational").moments()[0]
-    return _checked(where, Commanded(policies=(first, second), observational_mean=mean))
+        observational = _distribution(entry["observational"], f"{where}, observational")
+        mean = observational.moments()[0]
+    commanded = Commanded(policies=(first, second), observational_mean=mean, observational=observational)
+    return _checked(where, commanded)
 
 
 def _distribution(content: object, where: str) -> Distribution:

@@ -22,8 +22,6 @@ from ropes.models.encoder import ContrastNetwork
 
 #: Weight of the attention loss.
 _ATTENTION = 0.1
-#: Weight of the policies' loss at the end.
-_LAST_POLICY_WEIGHT = 0.1
 #: Passes over the poses after which a network without the invariance loss begins to memorise their policies.
 _WARM_UP = 4
 
@@ -63,10 +61,9 @@ class MoveBatch:
 class ChainStage(InvarianceStage):
     """Classification of every joint's policy in every pose, plus invariance within moves.
 
-        L = (1 − .9 ρ²) L_policies + λ ρ² L_invariance + .1 L_attention
+        L = L_policies + λ ρ² L_invariance + .1 L_attention
 
-    with the losses of `MoveBatch`, λ the recipe's anchor weight and ρ of `penalty_ramp`.  Policies are noisy
-    supervision, and a network memorises those of its images; at the end they only keep the scale of the coordinates.
+    with the losses of `MoveBatch`, λ the recipe's anchor weight and ρ of `penalty_ramp`.
 
     Args:
         network: to train.
@@ -103,8 +100,7 @@ class ChainStage(InvarianceStage):
         coordinates = read.float().unflatten(0, moves.images.shape[:2])
         policies, invariance = moves.losses(coordinates, self.log_odds)
         self.note(policies=policies, within=invariance)
-        ramp = self.penalty_ramp(self.global_step) ** 2
-        loss = (1 - (1 - _LAST_POLICY_WEIGHT) * ramp) * policies + self.anchor_weight * ramp * invariance
+        loss = policies + self.anchor_weight * self.penalty_ramp(self.global_step) ** 2 * invariance
         if attention is None:
             return loss
         maps, least = attention.unflatten(0, moves.images.shape[:2]), int(self.change.argmin())
