@@ -185,9 +185,9 @@ class Simulate:
         else:
             from ropes.data.generate import simulate
 
-            common |= {"anchors": self.anchors, "chains": self.chains, "test_anchors": self.test_anchors}
-            if self.frames_per_move is not None:
-                common["frames_per_move"] = self.frames_per_move
+            common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
+            only = {"chains": self.chains, "frames_per_move": self.frames_per_move}
+            common |= {name: value for name, value in only.items() if value is not None}
             simulate(self._arm(self.setting, note), **common, mesh=self.mesh, state=self.state)
 
     def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:

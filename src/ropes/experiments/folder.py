@@ -79,12 +79,13 @@ def _description(plan: Experiment) -> dict[str, Any]:
     """The entries that identify the experiment of a folder, without methods and seeds."""
     content = asdict(replace(plan, recipes={}, seeds=()))
     derived = (
-        *("at_once", "full_meshes", "logger", "measures", "only", "own", "precision", "recorded", "renderings"),
-        *("scene", "sizes", "transfers"),
+        *("at_once", "chains", "full_meshes", "logger", "measures", "only", "own", "precision", "recorded"),
+        *("renderings", "scene", "sizes", "transfers"),
     )
     description = {name: value for name, value in content.items() if name not in derived}
-    if plan.renderings:
-        description["renderings"] = content["renderings"]
+    for name in ("chains", "renderings"):
+        if content[name]:
+            description[name] = content[name]
     if plan.sizes != PAPER_SIZES:
         description["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":
