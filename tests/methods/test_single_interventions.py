@@ -163,5 +163,5 @@ def test_coordinate_of_a_joint_with_a_parent_depends_on_the_parent_too(tmp_path:
     shares = {
         k: (explained(coordinates[:, k], angles[:, k]), explained(coordinates[:, k], elbow, wrist)) for k in (0, 1)
     }
-    assert shares[0][0] > shares[0][1] - 0.1  # the elbow has no parent
+    assert shares[0][0] > shares[0][1] - 0.2  # the elbow has no parent
     assert shares[1][0] < shares[1][1] - 0.3
