@@ -68,10 +68,11 @@ def test_a_killed_fit_goes_on_with_the_same_bytes(run: Path, data: Path, tmp_pat
     assert tiny.weights(tmp_path / "run") == tiny.weights(run)
 
 
-def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path) -> None:
+def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copied = tmp_path / "run"
     anchored.fit(data, copied, recipe(), show=False)
     calibrated = calibrate_commanded(copied, data)
+    assert capsys.readouterr().err == ""
     assert calibrated.errors is not None
     assert calibrated.errors.half_width is not None
     evaluate(copied, data, tmp_path / "e", sizes=tiny.SIZES, occlusions=(0,), show=False)
@@ -82,8 +83,10 @@ def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path) -> No
     assert "holds chains of moves" in read_json(graph)["absent"]
 
 
-def test_the_first_chains_are_chosen(data: Path, tmp_path: Path) -> None:
+def test_the_first_chains_are_chosen(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     anchored.fit(data, tmp_path / "run", recipe(anchors=80), show=False)
+    calibrate_commanded(tmp_path / "run", data)
+    assert "80 chains are fewer than 100" in capsys.readouterr().err
     steps = read_json(tmp_path / "run" / TRAINING_FILE)["planned_steps"]
     assert steps == pytest.approx(12 * 60 * 10 * 4 / 40, abs=1)  # passes, chains, moves, poses read a move, batch
 
@@ -116,3 +119,20 @@ def test_inspection_compares_each_pose_with_the_one_before_it(data: Path) -> Non
         assert report.motion.paired
         assert min(report.images) > 500  # nearly every pose is under a known policy on each of both joints
     assert not any("anchors lack a regime" in line for line in found.advice)
+
+
+def test_too_few_chains_are_refused(tmp_path: Path) -> None:
+    path = tiny_chains.write_data(tmp_path / "d", chains=1, tests=4)
+    with pytest.raises(UserError, match="1 anchor cannot be split in two"):
+        anchored.fit(path, tmp_path / "run", recipe(), show=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_chain_that_rests_in_between_is_refused(tmp_path: Path) -> None:
+    """Policies would not persist, and no joint would be the one that moves."""
+    path = tiny_chains.write_data(tmp_path / "d", chains=4, frames=0, tests=4, rest=3)
+    with pytest.raises(UserError, match="a chain must start with an observational pose"):
+        anchored.fit(path, tmp_path / "run", recipe(), show=False)
+    with pytest.raises(UserError, match="a chain must start with an observational pose"):
+        inspect_data(path, show=False)
+    assert not (tmp_path / "run").exists()

@@ -37,7 +37,7 @@ class Simulate:
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
-      ropes simulate --setting panda-2c-independent --scene panda-gym --chains 30 --out data/chains
+      ropes simulate --setting panda-2c-independent --scene panda-gym --chains 300 --out data/chains
       ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
       ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 50 --out data/room
       ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 50 --out data/so101

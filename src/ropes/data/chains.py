@@ -112,13 +112,23 @@ def frames_per_move(dataset: Dataset) -> int:
     """Number of frames on the way of each move of a data set of chains.
 
     Raises:
-        UserError: split "moves" does not belong to the chains.
+        UserError: a chain does not start with an observational pose, or does not consist of moves after it, or split
+            "moves" does not belong to the chains.
     """
+    train = dataset.frames("train")
+    moved = np.diff(train.anchor, prepend=train.anchor[:1] - 1) == 0
+    rest = np.array([regime.joint is None for regime in dataset.regimes])[train.regime]
+    if (rest == moved).any() or not moved.any():
+        raise UserError(
+            f"{dataset.path}: a chain must start with an observational pose, and each later pose must be one after a "
+            "move of one joint"
+        )
     if MOVES not in dataset.splits:
         return 0
-    train, moves = dataset.frames("train"), dataset.frames(MOVES)
-    moved = train.regime[1:][np.diff(train.anchor) == 0]
-    frames, left = divmod(len(moves), max(1, len(moved)))
-    if left or not np.array_equal(moves.regime, np.repeat(moved, frames)):
+    moves = dataset.frames(MOVES)
+    chain = moves.anchor - dataset.splits[MOVES].start + dataset.splits["train"].start
+    frames, left = divmod(len(moves), int(moved.sum()))
+    of_moves = ((train.regime, moves.regime), (train.anchor, chain))
+    if left or any(not np.array_equal(found, np.repeat(expected[moved], frames)) for expected, found in of_moves):
         raise UserError(f"{dataset.path}: split {MOVES!r} is not that of the moves between the poses of split 'train'")
     return frames

@@ -1,5 +1,6 @@
 """Calibration without labels: a monotone map to the policies' commanded distributions."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
+from ropes.data.batches import first_anchors
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -19,6 +21,7 @@ from ropes.inference.consistency import FEWEST_FOR_WIDTHS, Angles, require_consi
 from ropes.inference.estimator import Estimator
 from ropes.inference.policy_distributions import Commanded, described_by, read_commanded
 from ropes.inference.prediction import images_of
+from ropes.methods.recipe import anchors_of
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
@@ -149,10 +152,11 @@ def fit_commanded(
             source, joint, commanded[k], Angles(first[:, k], second[:, k], observational, error_of_joint)
         )
     intervals = estimator.held_out_intervals(level)
-    if len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
+    starts = _starts(readings, commanded, line)
+    if starts is None and len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
         return replace(line, intervals=intervals)
     try:
-        if (starts := _starts(readings, commanded, line)) is not None:
+        if starts is not None:
             return replace(line, knots=np.stack([matched_means(*pair) for pair in starts]), intervals=intervals)
         knots, shrinkage = _bends(np.concatenate([first, second]), commanded)
     except ValueError as error:
@@ -185,13 +189,20 @@ def _starts(
 
     None without chains, with too few of them, or where a distribution is not known.
     """
-    if not readings.of_chains or len(readings.observational) < len(commanded):
+    if not readings.of_chains:
+        return None
+    starts = min((len(read) for read in readings.observational.values()), default=0)
+    known = len(readings.observational) == len(commanded) and all(joint.observational for joint in commanded)
+    if not known or starts < _FEWEST_STARTS:
+        why = (
+            f"{starts} chains are fewer than {_FEWEST_STARTS}" if known else "observational distributions are not known"
+        )
+        print(f"ropes: angles of hard joints will be far off: {why} (docs/chains.md)", file=sys.stderr)
         return None
     pairs = []
     for k, joint in enumerate(commanded):
         read = readings.observational[k] * line.slope[k] + line.intercept[k]
-        if joint.observational is None or len(read) < _FEWEST_STARTS:
-            return None
+        assert joint.observational is not None
         pairs.append((read, joint.observational.quantile((np.arange(_QUANTILES) + 0.5) / _QUANTILES)))
     return pairs
 
@@ -242,10 +253,13 @@ def _rows_by_regime(
 ) -> dict[Regime, NDArray[np.int64]]:
     """As many rows of the data set for each regime; rows that the fit did not use come first."""
     frames, unused = dataset.frames("train"), held_out_frames(estimator.run, dataset)
+    known = np.ones(len(frames), dtype=bool)
+    if has_chains(dataset) and estimator.run.data_checksum == dataset.checksum:  # a fit on few chains has few starts
+        known = first_anchors(frames.anchor, anchors_of(estimator.run.recipe))
     ranked = {}
     for regime in regimes:
         number = dataset.regimes.index(regime) if regime in dataset.regimes else -1
-        rows = generator(seed, "commanded", regime.name).permutation(np.flatnonzero(frames.regime == number))
+        rows = generator(seed, "commanded", regime.name).permutation(np.flatnonzero(known & (frames.regime == number)))
         if len(rows) < FEWEST:
             raise UserError(
                 f"{dataset.path} has {len(rows)} training images under {regime.name}; commanded distributions need "

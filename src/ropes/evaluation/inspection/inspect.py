@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import CausalModel, Regime
 from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
-from ropes.data.chains import has_chains, known_policies
+from ropes.data.chains import frames_per_move, has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
@@ -135,7 +135,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         _report(dataset, frames, sample, compared, values, joint, _angle_overlap(dataset, frames, joint, model, states))
         for joint in dataset.joints
     )
-    chains = has_chains(dataset)
+    if chains := has_chains(dataset):
+        frames_per_move(dataset)  # checks the chains
     complete = 1.0 if chains else _complete(frames, len(dataset.regimes))
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)

@@ -12,6 +12,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.chains import MOVES, even_shares, known_policies
 from ropes.data.dataset import Dataset
+from ropes.errors import UserError
 from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
 from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.context import Context
@@ -122,9 +123,20 @@ class ChainPoses:
             joints: of the run.
             fraction: share of the chains to hold out.
             seed: of the choice.
+
+        Raises:
+            UserError: too few chains for both policies on each joint in both parts.
         """
         parts = images.split_anchors(fraction, seed)
         kept, held = (Moves.of(part, of_same_chains(between, part), joints) for part in parts)
+        for moves in (kept, held):
+            for k, joint in enumerate(joints):
+                if missing := {1, 2} - set(moves.policy[:, k].tolist()):
+                    chains, out = (len(np.unique(each.anchor)) for each in (images, held.poses))
+                    raise UserError(
+                        f"of {chains} chains {out} are held out, and of one part no pose has {joint} under policy "
+                        f"{min(missing)}; record more chains"
+                    )
         return cls(kept, held)
 
     @property

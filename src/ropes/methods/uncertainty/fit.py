@@ -145,6 +145,8 @@ def error_samples(
     None without complete anchors, with a line on standard error that gives the reason.
     """
     joints = context.run.joints
+    if len(joints) < 2:  # every intervention moves the only joint
+        return None
     if has_chains(dataset):
         moves = Moves.of(held, None, joints)
         return chain_residuals(features.coordinates, moves.joint, moves.before)
@@ -156,8 +158,6 @@ def error_samples(
         table = by_anchor(dataset, held)
     except UserError as error:
         print(f"ropes: no standard deviations and intervals without labels: {error}", file=sys.stderr)
-        return None
-    if len(joints) < 2:  # every intervention moves the only joint
         return None
     target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(features.coordinates[table])
