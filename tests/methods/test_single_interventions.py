@@ -155,7 +155,8 @@ def test_coordinate_of_a_joint_with_a_parent_depends_on_the_parent_too(tmp_path:
     model = replace(
         tiny.model(),
         observational={"elbow": tiny.model().observational["elbow"]},
-        noise={"wrist": TruncatedNormal(mean=0, variance=0.1, low=-0.7, high=0.7)},
+        # Wide enough that the regimes contrasted for the elbow cover the poses under the intervention on the wrist.
+        noise={"wrist": TruncatedNormal(mean=0, variance=0.4, low=-1.5, high=1.5)},
         weights={("elbow", "wrist"): 0.8},
     )
     coordinates, angles = fit_coordinates("ldr", tmp_path, model)
@@ -163,5 +164,5 @@ def test_coordinate_of_a_joint_with_a_parent_depends_on_the_parent_too(tmp_path:
     shares = {
         k: (explained(coordinates[:, k], angles[:, k]), explained(coordinates[:, k], elbow, wrist)) for k in (0, 1)
     }
-    assert shares[0][0] > shares[0][1] - 0.2  # the elbow has no parent
+    assert shares[0][0] > shares[0][1] - 0.1  # the elbow has no parent
     assert shares[1][0] < shares[1][1] - 0.3
