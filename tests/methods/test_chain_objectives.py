@@ -11,7 +11,7 @@ from ropes.methods.anchored.chain_objectives import (
     off_line_variance,
     within_move_variance,
 )
-from ropes.methods.anchored.chain_stage import known_policy_contrasts
+from ropes.methods.training.criteria import known_policy_contrasts
 from ropes.methods.uncertainty.residuals import chain_residuals
 from tests import tiny
 

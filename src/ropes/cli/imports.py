@@ -146,6 +146,13 @@ class Import:
         """Import the recording."""
         if not self.source.exists():
             raise UserError(f"{self.source} does not exist; give a recording's file or folder")
+        self._import()
+        if self.preview is None:
+            write_options(self, options_beside(self.out))
+            print(f"wrote {self.out}")
+
+    def _import(self) -> None:
+        """Import it, or with --preview show what would be imported."""
         from ropes.data.causal_triplet import holds_pairs
         from ropes.data.mpi3d import holds_grid
 
@@ -186,8 +193,6 @@ class Import:
                 print(line)
             return
         print(import_recording(self.source, out=self.out, options=self._options()))
-        write_options(self, options_beside(self.out))
-        print(f"wrote {self.out}")
 
     def _options(self) -> "ImportOptions":
         """The options of an import, parsed."""
@@ -213,8 +218,6 @@ class Import:
         given = {} if self.test_share is None else {"test_share": self.test_share}
         options = DreamOptions(urdf=self.urdf, camera=camera, view=view, **given)
         print(import_dream(self.source, out=self.out, options=options))
-        write_options(self, options_beside(self.out))
-        print(f"wrote {self.out}")
 
     def _view(self, camera: str, only: str) -> "View":
         """What happens to the images of the only camera; `only` names it if an option names another one."""
@@ -241,8 +244,6 @@ class Import:
             source = read_factor_table(find_table(self.source), columns)
         share = TEST_SHARE if self.test_share is None else self.test_share
         print(import_factor_images(source, out=self.out, view=view, test_share=share, seed=self.seed))
-        write_options(self, options_beside(self.out))
-        print(f"wrote {self.out}")
 
     def _import_pairs(self) -> None:
         from ropes.data.import_pairs import import_pairs
@@ -259,8 +260,6 @@ class Import:
             boxes=self.boxes,
             seed=self.seed,
         )
-        write_options(self, options_beside(self.out))
-        print(f"wrote {self.out}")
 
     def _import_photographs(self) -> None:
         from ropes.data.import_mpi3d import SHARED, import_anchors, import_factors
@@ -275,5 +274,3 @@ class Import:
             dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
             if shared := (dataset.provenance or {})[SHARED]:
                 print(f"{shared} test poses have a photograph of training: few combinations of factors are left free")
-        write_options(self, options_beside(self.out))
-        print(f"wrote {self.out}")

@@ -66,16 +66,11 @@ class Chains:
     @property
     def states(self) -> dict[str, Floats]:
         """Split → angles of its frames, (frames, joints) radians."""
-        joints, shares = self.poses.shape[-1], self.shares[:, None]
+        joints, shares = self.poses.shape[-1], even_shares(self.frames_per_move)[:, None]
         before, after = self.poses[:, :-1, None], self.poses[:, 1:, None]
         on_the_way = before + shares * (after - before)
         states = {"train": self.poses, MOVES: on_the_way}
         return {name: angles.reshape(-1, joints) for name, angles in states.items() if angles.size}
-
-    @property
-    def shares(self) -> Floats:
-        """Share of a move that is done at each of its frames, (frames per move,)."""
-        return even_shares(self.frames_per_move)
 
 
 def even_shares(frames: int) -> Floats:

@@ -65,15 +65,15 @@ def read_chambers(path: Path, experiment: str | None, columns: Columns) -> Facto
     found = experiments(path, factors)
     if experiment is None and len(found) > 1:
         raise UserError(f"{path} has experiments {', '.join(found)}; choose one by --experiment")
-    tables = found.get(experiment or next(iter(found)))
-    if tables is None:
+    experiment = experiment or next(iter(found))
+    if experiment not in found:
         raise UserError(f"{path} has no experiment {experiment!r}; it has {', '.join(found)}")
     parts: dict[Regime, FactorImages] = {}
-    for regime, table in tables.items():
+    for regime, table in found[experiment].items():
         folder = columns.folder if columns.folder != Path() else Path(_only_folder(table.parent))
         of_table = replace(columns, factors=factors, image=columns.image or IMAGE_COLUMN, folder=folder)
         parts[regime] = read_factor_table(table, of_table)
-    return _joined(path, experiment or next(iter(found)), factors, parts)
+    return _joined(path, experiment, factors, parts)
 
 
 def _joined(

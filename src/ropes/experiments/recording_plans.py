@@ -55,16 +55,15 @@ def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experime
     """As many anchors, and as many chains of moves, as a robot records in some hours."""
     chains = f"{_TWO_CAMERAS}+chains"
     of = {
-        _TWO_CAMERAS: {
-            f"{method}@{label}": each
+        dataset: {
+            f"{method}@{prefix}{label}": each
             for method in recipes
-            for label, each in robot_hours(recipes[method], SECONDS_OF_ANCHOR)
-        },
-        chains: {
-            f"{method}@chains-{label}": each
-            for method in recipes
-            for label, each in robot_hours(recipes[method], SECONDS_OF_CHAIN)
-        },
+            for label, each in robot_hours(recipes[method], seconds)
+        }
+        for dataset, prefix, seconds in (
+            (_TWO_CAMERAS, "", SECONDS_OF_ANCHOR),
+            (chains, "chains-", SECONDS_OF_CHAIN),
+        )
     }
     return Experiment(
         name="robot-hours",

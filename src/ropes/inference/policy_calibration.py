@@ -1,7 +1,7 @@
 """Calibration without labels: a monotone map to the policies' commanded distributions."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,8 +34,8 @@ MAX_POSES = 2000
 FEWEST = 30
 #: Fewest chains whose starts give a bend.
 _FEWEST_STARTS = 100
-#: Number of quantiles that represent a policy's distribution.
-_QUANTILES = 10_000
+#: Quantiles that represent a distribution.
+_SHARES = (np.arange(10_000) + 0.5) / 10_000
 
 
 @dataclass(frozen=True)
@@ -142,17 +142,15 @@ def fit_commanded(
     except ValueError as error:
         raise UserError(f"{source}: {error}; fit the run again") from error
     first, second = line.angles(readings.first), line.angles(readings.second)
+    observational = {k: values * line.slope[k] + line.intercept[k] for k, values in readings.observational.items()}
     errors = held_out_errors(estimator, readings, line)
     for k, joint in enumerate(estimator.run.joints):
-        observational = None
-        if k in readings.observational:
-            observational = readings.observational[k] * line.slope[k] + line.intercept[k]
         error_of_joint = None if errors is None else float(errors[k])
         require_consistency(
-            source, joint, commanded[k], Angles(first[:, k], second[:, k], observational, error_of_joint)
+            source, joint, commanded[k], Angles(first[:, k], second[:, k], observational.get(k), error_of_joint)
         )
     intervals = estimator.held_out_intervals(level)
-    starts = _starts(readings, commanded, line)
+    starts = _starts(observational, commanded) if readings.of_chains else None
     if starts is None and len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
         return replace(line, intervals=intervals)
     try:
@@ -182,37 +180,28 @@ def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibr
     return np.asarray(np.abs(line.slope) * errors)
 
 
-def _starts(
-    readings: PolicyReadings, commanded: Sequence[Commanded], line: Calibration
-) -> list[tuple[Floats, Floats]] | None:
+def _starts(observational: Mapping[int, Floats], commanded: Sequence[Commanded]) -> list[tuple[Floats, Floats]] | None:
     """The line's angles of each joint in the poses from which chains start, and their distribution.
 
-    None without chains, with too few of them, or where a distribution is not known.
+    None with too few chains, or where a distribution is not known, with a line on standard error that says so.
     """
-    if not readings.of_chains:
-        return None
-    starts = min((len(read) for read in readings.observational.values()), default=0)
-    known = len(readings.observational) == len(commanded) and all(joint.observational for joint in commanded)
+    distributions = [joint.observational for joint in commanded if joint.observational is not None]
+    starts = min(map(len, observational.values()), default=0)
+    known = len(distributions) == len(observational) == len(commanded)
     if not known or starts < _FEWEST_STARTS:
         why = (
             f"{starts} chains are fewer than {_FEWEST_STARTS}" if known else "observational distributions are not known"
         )
         print(f"ropes: angles of hard joints will be far off: {why} (docs/chains.md)", file=sys.stderr)
         return None
-    pairs = []
-    for k, joint in enumerate(commanded):
-        read = readings.observational[k] * line.slope[k] + line.intercept[k]
-        assert joint.observational is not None
-        pairs.append((read, joint.observational.quantile((np.arange(_QUANTILES) + 0.5) / _QUANTILES)))
-    return pairs
+    return [(observational[k], each.quantile(_SHARES)) for k, each in enumerate(distributions)]
 
 
 def _bends(angles: Floats, commanded: Sequence[Commanded]) -> tuple[Floats, Floats]:
     """Each joint's bend, (d, 2, k), and how much narrower its posterior means are than its angles, (d,)."""
-    shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     knots, shrinkage = [], []
     for column, joint in zip(angles.T, commanded, strict=True):
-        drawn = np.concatenate([policy.quantile(shares) for policy in joint.policies])
+        drawn = np.concatenate([policy.quantile(_SHARES) for policy in joint.policies])
         narrower = posterior_shrinkage(column, drawn)
         knots.append(matched_means(column, drawn.mean() + narrower * (drawn - drawn.mean())))
         shrinkage.append(narrower)

@@ -127,6 +127,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
             f"{dataset.path} has one intervention on each joint, and an inspection compares two; fit with --method ldr "
             "or ropes (docs/tables.md)"
         )
+    if chains := has_chains(dataset):
+        frames_per_move(dataset)  # checks the chains
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)
@@ -135,8 +137,6 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         _report(dataset, frames, sample, compared, values, joint, _angle_overlap(dataset, frames, joint, model, states))
         for joint in dataset.joints
     )
-    if chains := has_chains(dataset):
-        frames_per_move(dataset)  # checks the chains
     complete = 1.0 if chains else _complete(frames, len(dataset.regimes))
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)

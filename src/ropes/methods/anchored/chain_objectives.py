@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.methods.anchored.contrast import change_distribution
+from ropes.methods.anchored.contrast import change_distribution, two_class_loss
 from ropes.models.zoom import shrink
 
 
@@ -25,9 +25,7 @@ def known_policy_loss(coordinates: Tensor, policy: Tensor, log_odds: Tensor) -> 
         policy: (n, d), 1, 2, or 0 where unknown.
         log_odds: log π_1 − log π_2 of each joint, (d,).
     """
-    logit, known = coordinates + log_odds.to(coordinates), policy > 0
-    losses = functional.softplus(torch.where(policy == 1, -logit, logit)) * known
-    return (losses.sum(0) / known.sum(0).clamp_min(1)).sum()
+    return two_class_loss(coordinates + log_odds.to(coordinates), policy == 1, policy > 0)
 
 
 def within_move_variance(coordinates: Tensor, joint: Tensor, trusted: Tensor) -> Tensor:

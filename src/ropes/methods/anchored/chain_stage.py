@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,14 +13,12 @@ from ropes.methods.anchored.chain_objectives import (
     off_line_variance,
     within_move_variance,
 )
-from ropes.methods.anchored.invariance_stage import InvarianceStage
+from ropes.methods.anchored.invariance_stage import ATTENTION, InvarianceStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.augmentation import erase
-from ropes.methods.training.criteria import coordinate_contrast
+from ropes.methods.training.criteria import known_policy_contrasts
 from ropes.models.encoder import ContrastNetwork
 
-#: Weight of the attention loss.
-_ATTENTION = 0.1
 #: Passes over the poses after which a network without the invariance loss begins to memorise their policies.
 _WARM_UP = 4
 
@@ -107,7 +104,7 @@ class ChainStage(InvarianceStage):
         zoom = self.network.encoder.config.zoom
         attention_term = move_attention_loss(maps, moves.images, moves.joint == least, moves.trusted, zoom)
         self.note(gaze=attention_term)
-        return loss + _ATTENTION * attention_term
+        return loss + ATTENTION * attention_term
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
@@ -125,18 +122,3 @@ class ChainStage(InvarianceStage):
             "held_out_loss": loss,
             **known_policy_contrasts(coordinates[:, :2][dwelt], held.policy[dwelt]),
         }
-
-
-def known_policy_contrasts(coordinates: Tensor, policy: Tensor) -> dict[str, float]:
-    """`coordinate_contrast` of each joint's coordinate (n, d), on as many poses under either policy (n, d).
-
-    Returns:
-        "contrast_k" → nats, k from 0 to d − 1.
-    """
-    contrasts = {}
-    for k in range(coordinates.shape[1]):
-        first, second = (coordinates[policy[:, k] == number, k].double().numpy() for number in (1, 2))
-        count = min(len(first), len(second))
-        values = np.concatenate([first[:count], second[:count]])
-        contrasts[f"contrast_{k}"] = coordinate_contrast(values, np.repeat([1.0, 0.0], count))
-    return contrasts

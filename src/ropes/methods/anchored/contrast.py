@@ -63,8 +63,18 @@ def intervention_loss(coordinates: Tensor, regime: Tensor, log_prior: Tensor) ->
     prior = log_prior.to(coordinates)
     intervened = regime[:, None] == 1 + 2 * torch.arange(coordinates.shape[1], device=regime.device)
     counted = intervened | (regime == 0)[:, None]
-    logit = coordinates + prior[1::2] - prior[0]
-    losses = functional.softplus(torch.where(intervened, -logit, logit)) * counted
+    return two_class_loss(coordinates + prior[1::2] - prior[0], intervened, counted)
+
+
+def two_class_loss(logit: Tensor, first: Tensor, counted: Tensor) -> Tensor:
+    """Cross-entropy of each joint's first class against its second, from its logit; summed over joints, in nats.
+
+    Args:
+        logit: of the first class, (n, d).
+        first: which poses are of it, bool (n, d).
+        counted: which poses are of one of the two classes, bool (n, d); the mean is over them.
+    """
+    losses = functional.softplus(torch.where(first, -logit, logit)) * counted
     return (losses.sum(0) / counted.sum(0).clamp_min(1)).sum()
 
 

@@ -85,11 +85,11 @@ def fit(
             f"method ldr leaves anchors out and cannot have an --anchor-weight of {recipe.anchor_weight:g}; "
             "to learn from them use --method anchored"
         )
-    if method == "ldr" and has_chains(open_dataset(data)):
+    dataset = open_dataset(data)
+    if method == "ldr" and has_chains(dataset):
         raise UserError(f"{data} holds chains of moves, in which interventions persist; learn from it with anchored")
     if method == "ldr" and recipe.independent:
         raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
-    dataset = open_dataset(data)
     if method == "ldr":
         require_contrast(dataset, show=show)
     elif single_interventions(dataset.regimes):

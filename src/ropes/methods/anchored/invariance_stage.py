@@ -1,4 +1,4 @@
-"""What the stages of method `anchored` share: the rise of the weight of the invariance loss."""
+"""What the stages of method `anchored` share: weights of the attention loss and of the invariance loss."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.models.encoder import ContrastNetwork
 
+#: Weight of the attention loss.
+ATTENTION = 0.1
 #: Share of the steps over which the weight of the invariance loss rises.
 _RAMP = 0.4
 #: Value of the ramp from which on weights can be the best: earlier ones have hardly been trained on invariance.

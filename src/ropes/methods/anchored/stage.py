@@ -13,13 +13,11 @@ from ropes.methods.anchored.contrast import (
     within_anchor_variance,
 )
 from ropes.methods.anchored.descendants import ancestor_prior, descendants, estimate_descendants
-from ropes.methods.anchored.invariance_stage import InvarianceStage
+from ropes.methods.anchored.invariance_stage import ATTENTION, InvarianceStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.criteria import policy_contrasts
 from ropes.models.encoder import ContrastNetwork
 
-#: Weight of the attention loss.
-_ATTENTION = 0.1
 #: Share x of a descendant's response that is partialled out; the rest keeps (1 − x)², a thousandth, of its weight.
 _PARTIALLED = 0.97
 #: Decrease of a joint's weight with the effects of others on it: an effect of .85 leaves a tenth of the weight.
@@ -121,7 +119,7 @@ class AnchoredStage(InvarianceStage):
         zoom = self.network.encoder.config.zoom
         attention_term = attention_loss(maps, images, int(self.change.argmin()), self._trusted, zoom)
         self.note(gaze=attention_term)
-        return loss + _ATTENTION * attention_term
+        return loss + ATTENTION * attention_term
 
     def update_descendants(self) -> None:
         """Estimate the descendants of each joint and the effects on them.

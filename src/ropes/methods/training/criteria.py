@@ -47,7 +47,20 @@ def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor, *, sin
     for i in range(coordinates.shape[1]):
         one, other = (1 + int(place) for place in torch.nonzero(target == i))
         first, second = (coordinates[regime == number, i] for number in (one, 0 if single else other))
-        count = min(len(first), len(second))
-        values = torch.cat([first[:count], second[:count]]).double().numpy()
-        contrasts[f"contrast_{i}"] = coordinate_contrast(values, np.repeat([1.0, 0.0], count))
+        contrasts[f"contrast_{i}"] = balanced_contrast(first, second)
     return contrasts
+
+
+def known_policy_contrasts(coordinates: Tensor, policy: Tensor) -> dict[str, float]:
+    """As `policy_contrasts`, where the policies on all joints are known, (n, d): 1, 2, or 0 where unknown."""
+    return {
+        f"contrast_{k}": balanced_contrast(*(coordinates[policy[:, k] == number, k] for number in (1, 2)))
+        for k in range(coordinates.shape[1])
+    }
+
+
+def balanced_contrast(first: Tensor, second: Tensor) -> float:
+    """`coordinate_contrast` of a coordinate under two regimes, (n,) and (m,), on as many poses under either."""
+    count = min(len(first), len(second))
+    values = torch.cat([first[:count], second[:count]]).double().numpy()
+    return coordinate_contrast(values, np.repeat([1.0, 0.0], count))
