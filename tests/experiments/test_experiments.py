@@ -160,6 +160,17 @@ def test_missing_packaged_estimator_is_reported_first(tmp_path: Path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
+def test_folder_keeps_its_meshes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "demo"
+    monkeypatch.setattr(fits, "fit", _interrupt)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, mesh="full", show=False)
+    assert read_json(out / "experiment.json")["experiment"]["mesh"] == "full"
+    with pytest.raises(UserError, match="holds another experiment, preset, scene or mesh"):
+        reproduce("demo", preset="compact", out=out, show=False)
+
+
 def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
@@ -169,15 +180,15 @@ def _interrupt(*_: object, **__: object) -> None:
     [
         (
             {"anchors": {ONE: 9}},
-            "holds another experiment, preset or scene, or other numbers of images",
+            "holds another experiment, preset, scene or mesh, or other numbers of images",
         ),
         (
             {"name": "table1"},
-            "holds another experiment, preset or scene, or other numbers of images",
+            "holds another experiment, preset, scene or mesh, or other numbers of images",
         ),
         (
             {"occlusions": (0,)},
-            "holds another experiment, preset or scene, or other numbers of images",
+            "holds another experiment, preset, scene or mesh, or other numbers of images",
         ),
         (
             {"recipes": {"ropes": tiny.recipe(val_fraction=0.5)}},

@@ -58,6 +58,12 @@ def test_six_joints_experiment_uses_one_camera() -> None:
     assert experiment("six-joints", "paper").full_meshes
 
 
+def test_mesh_is_for_experiments_with_arms(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="this experiment renders no arm; leave --mesh out"):
+        reproduce("disentanglement", preset="compact", out=tmp_path / "out", mesh="full", show=False)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(("preset", "mesh"), [("compact", "simplified"), ("paper", "full")])
 def test_paper_preset_renders_full_meshes(
     preset: str, mesh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

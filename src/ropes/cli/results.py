@@ -163,6 +163,8 @@ class Reproduce:
     """Logger of every fit, as in ropes fit; files are in logs of the folder of each fit."""
     scene: SceneName | None = None
     """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
+    mesh: Literal["simplified", "full"] | None = None
+    """Visual meshes of arms, as in ropes simulate. If omitted: full with --preset paper, otherwise simplified."""
     trial: bool = False
     """Run all stages with 1% of the data and of the training steps, and networks of full size: shows in minutes
     whether the experiment runs on this machine, such as --preset paper without a GPU."""
@@ -213,6 +215,7 @@ class Reproduce:
                 precision=self.precision,
                 logger=self.logger,
                 scene=self.scene,
+                mesh=self.mesh,
                 trial=self.trial,
             )
         except UnfinishedError:

@@ -52,8 +52,10 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
         UserError: the folder holds something else, another experiment, or a method with another recipe.
     """
     ensure_output_folder(out, EXPERIMENT_FILE)
-    description = {"experiment": _description(plan), "preset": preset}
-    fault = "holds another experiment, preset or scene, or other numbers of images; choose a new --out"
+    description: dict[str, Any] = {"experiment": _description(plan), "preset": preset}
+    if plan.full_meshes != (preset == "paper"):
+        description["experiment"]["mesh"] = "full" if plan.full_meshes else "simplified"
+    fault = "holds another experiment, preset, scene or mesh, or other numbers of images; choose a new --out"
     check_manifest(out / EXPERIMENT_FILE, description, fault)
     content = read_json(out / EXPERIMENT_FILE)
     stored, recipes = (

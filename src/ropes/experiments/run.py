@@ -47,6 +47,7 @@ from ropes.methods.run import RUN_FILE, Run
 from ropes.methods.training.run_log import LoggerName, require_logger
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.simulation.backgrounds import SceneName
+from ropes.simulation.scene import Mesh
 from ropes.simulation.settings import ARM_ACTIONS, MPI3D
 
 
@@ -64,6 +65,7 @@ def reproduce(
     precision: RequestedPrecision = "auto",
     logger: LoggerName | None = None,
     scene: SceneName | None = None,
+    mesh: Mesh | None = None,
     trial: bool = False,
     show: bool = True,
 ) -> Results:
@@ -85,6 +87,7 @@ def reproduce(
         logger: of every fit, see `ropes.methods.fit.fit`.
         scene: background of arms, see `ropes.simulation.backgrounds`; None for panda-gym's, as in the ROPES
             paper.
+        mesh: visual meshes of arms, None for full ones with preset "paper" and simplified ones otherwise.
         trial: run `Experiment.trial` instead, with 1% of the data.
         show: show progress.
 
@@ -98,6 +101,8 @@ def reproduce(
     has_arms = name not in ("delta-options", "disentanglement", "hold-outs", MPI3D) and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
+    if mesh is not None and not has_arms:
+        raise UserError("this experiment renders no arm; leave --mesh out")
     if trial and recorded is not None and name != MPI3D:
         raise UserError("a trial is of simulated data; leave --trial or --data out")
     families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
@@ -106,6 +111,8 @@ def reproduce(
         raise UserError(f"{name} has a scene for each renderer; leave --scene out")
     if has_arms and not plan.renderings:
         plan = replace(plan, scene=scene or "panda-gym")
+    if mesh is not None:
+        plan = replace(plan, full_meshes=mesh == "full")
     plan = plan.trial() if trial else plan
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
