@@ -102,10 +102,9 @@ class Stage(pl.LightningModule):
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Seed this step's noise by the step."""
         seed = integer(self.seed, "step", self.global_step)
-        if self.device.type == "cpu":  # torch.manual_seed would format the call stack for every kind of accelerator
-            torch.default_generator.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed formats the call stack for absent accelerators
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
 
     def after_step(self) -> None:
         """Validate every `evaluate_every` steps and after the last."""
