@@ -153,7 +153,7 @@ def paper_recipe() -> RopesRecipe:
     Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint; rates are those of the
     tables, not searched, and rectified outputs start with a positive bias.  Why: the paper gives no λ; its search of
     rates (App. C) takes many trainings, and a rectified output that starts below zero gets no gradient.  Effect: not
-    measured; this preset has not been run completely, because no GPU was available.
+    measured; docs/log.md, the paper's sizes on a GPU, has the one fit of this preset.
 
     Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
     single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the
