@@ -108,6 +108,20 @@ def test_evaluation_in_another_precision_is_not_current(tiny_data: Path, tmp_pat
 
 
 @pytest.mark.slow
+def test_evaluation_of_a_fit_on_some_anchors_is_current_if_it_was_calibrated_on_these(
+    tiny_data: Path, tmp_path: Path
+) -> None:
+    out, run = tmp_path / "out", tmp_path / "run"
+    fit(tiny_data, run, tiny.cnn_recipe(anchors=6), method="cnn", show=False)
+    evaluate(run, tiny_data, out, occlusions=(0,), show=False)
+    assert is_current(out, run)
+    about = read_json(out / "evaluation.json")
+    assert about.pop("calibrated_on") == 6
+    write_json(out / "evaluation.json", about)  # of an earlier version
+    assert not is_current(out, run)
+
+
+@pytest.mark.slow
 def test_fixed_precision_method_is_current_after_one_evaluation(measured: Path, own_run: Path, tiny_data: Path) -> None:
     assert not is_current(measured, own_run, "bf16-mixed")
     evaluate(

@@ -60,6 +60,24 @@ def test_angles_are_in_radians_without_labels(data: Path, tmp_path: Path) -> Non
     assert found.samples == 0
 
 
+def test_a_fit_on_some_anchors_is_calibrated_on_these(data: Path) -> None:
+    dataset = open_dataset(data)
+    frames = dataset.frames("train")
+    chosen = {image.tobytes() for image in dataset.read_images(frames.index[np.isin(frames.anchor, range(60))])}
+    read: set[bytes] = set()
+
+    def watched(images: Images) -> Floats:
+        read.update(image.tobytes() for image in images)
+        return places(images)
+
+    recipe = tiny.encoder_recipe(anchors=60)
+    calibration_from_policies(estimator_of(watched, recipe=recipe, data_checksum=dataset.checksum), dataset)
+    assert read <= chosen
+    read.clear()
+    calibration_from_policies(estimator_of(watched, recipe=recipe), dataset)  # fitted on another data set
+    assert not read <= chosen
+
+
 def flattened(images: Images) -> Floats:
     """The same places, flattened at both ends."""
     straight = places(images) * [1.0, 8.0]

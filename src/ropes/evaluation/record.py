@@ -14,6 +14,7 @@ from ropes.errors import UserError
 from ropes.evaluation.results import Results, write
 from ropes.evaluation.rows.kinds import FitRow
 from ropes.evaluation.rows.schema import MeasuredRow
+from ropes.methods.recipe import anchors_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import uncertainty_digest, weights_digest
 
@@ -140,6 +141,15 @@ def is_current(evaluation: Path, folder: Path, precision: RequestedPrecision = "
 
 
 def _state(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Digests of a run's weights and uncertainty model, and the revision of the measurements that `about` names."""
+    """Digests of a run's weights and uncertainty model, and the revision of the measurements that `about` names.
+
+    Earlier revisions calibrated fits on some of the anchors, and read their figures without labels, on all of them.
+    """
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    return {"weights": weights_digest(folder), "trust": uncertainty_digest(folder), "revision": revision}
+    chosen = None if "measures" in about else anchors_of(Run.read(folder).recipe)
+    return {
+        "weights": weights_digest(folder),
+        "trust": uncertainty_digest(folder),
+        "revision": revision,
+        **({} if chosen is None else {"calibrated_on": chosen}),
+    }

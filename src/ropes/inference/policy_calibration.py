@@ -215,7 +215,8 @@ def read_policies(
 
     Args:
         estimator: estimator of a run on this data set, or on one with the same arm and cameras.
-        dataset: a data set with images and regimes; poses that the fit did not use come first.
+        dataset: a data set with images and regimes; poses that the fit did not use come first.  Of the fit's own data
+            set only the anchors or chains that its recipe chooses are read.
         commanded: commanded distributions of each joint of the run.
         seed: seed of the choice of poses.
 
@@ -243,7 +244,7 @@ def _rows_by_regime(
     """As many rows of the data set for each regime; rows that the fit did not use come first."""
     frames, unused = dataset.frames("train"), held_out_frames(estimator.run, dataset)
     known = np.ones(len(frames), dtype=bool)
-    if has_chains(dataset) and estimator.run.data_checksum == dataset.checksum:  # a fit on few chains has few starts
+    if estimator.run.data_checksum == dataset.checksum:  # a fit on few anchors knows no policy of the others
         known = first_anchors(frames.anchor, anchors_of(estimator.run.recipe))
     ranked = {}
     for regime in regimes:
