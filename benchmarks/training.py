@@ -43,8 +43,8 @@ from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.registry import methods_of, recipe_of
 from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.student.stage import Batch, StudentStage
-from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.stage import Stage
+from ropes.methods.training.steps import BatchAt
 from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
 

@@ -11,7 +11,7 @@ import tyro
 
 from ropes.cli.config import OPTIONS_FILE, write_options
 from ropes.cli.options import RunFolder, at_least, image_sources
-from ropes.common.hardware import RequestedPrecision
+from ropes.common.hardware import Accelerator, RequestedPrecision, choose_accelerator
 from ropes.errors import UserError
 from ropes.methods.anchored.recipe import ANCHOR_FIELDS
 from ropes.methods.recipe import old_options
@@ -38,6 +38,7 @@ class Fit:
       ropes fit --data data/two-cameras --out runs/two-cameras
       ropes fit --method ropes --preset compact --data data/two-cameras --out runs/two-cameras-ropes
       ropes fit --method jointnet --labels 0.05 --data data/two-cameras --out runs/two-cameras-jointnet
+      ropes fit --devices 2 --accelerator cpu --data data/two-cameras --out runs/two-cameras
     """
 
     data: Path
@@ -56,10 +57,20 @@ class Fit:
     logger: LoggerName | None = None
     """Write curves and recipe to OUT/logs with this logger; nothing is sent. csv: a table; the others need pip install
     'ropes[tensorboard]', 'ropes[wandb]' or 'ropes[mlflow]'. No log if omitted."""
+    devices: int = 1
+    """Devices of each machine that train together: GPUs, or processes on the cores of a machine without a GPU. Their
+    number divides every batch, which they share."""
+    nodes: int = 1
+    """Machines that train together. SLURM or torchrun starts a process for each device (docs/devices.md)."""
+    strategy: str = "ddp"
+    """How devices train together. ddp: each has all weights, and gradients are averaged."""
+    accelerator: Accelerator = "auto"
+    """cpu, gpu, or auto: a GPU if there is one."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
+        at_least(1, devices=self.devices, nodes=self.nodes)
         if self.method == "ldr":
             preset = recipe_of(self.method, self.recipe.preset)
             if changed := [name for name in ANCHOR_FIELDS if getattr(self.recipe, name) != getattr(preset, name)]:
@@ -68,10 +79,15 @@ class Fit:
 
     def execute(self) -> None:
         """Fit the method."""
+        choose_accelerator(self.accelerator)
         from ropes.methods.fit import fit
+        from ropes.methods.training.team import global_rank
 
-        how: dict[str, Any] = {name: getattr(self, name) for name in ("method", "pretrained", "precision", "logger")}
+        options = ("method", "pretrained", "precision", "logger", "devices", "nodes", "strategy")
+        how: dict[str, Any] = {name: getattr(self, name) for name in options}
         fit(self.data, self.out, self.recipe, self.seed, **how)
+        if global_rank(self.devices, self.nodes):
+            return
         write_options(self, self.out / OPTIONS_FILE)
         print(f"wrote {self.out}")
 

@@ -5,10 +5,11 @@ import os
 import sys
 from typing import Literal, get_args
 
-from ropes.errors import one_of
+from ropes.errors import UserError, one_of
 
 Precision = Literal["bf16-mixed", "32-true"]
 RequestedPrecision = Literal["auto", "bf16-mixed", "32-true"]
+Accelerator = Literal["auto", "cpu", "gpu"]
 #: Instruction sets of processors from the oldest on, and the devices with bf16 multiplication in hardware.
 _RANKS = ("other", "avx2", "avx512", "avx512-bf16", "amx")
 _MULTIPLY_BF16 = ("avx512-bf16", "amx", "cuda")
@@ -45,6 +46,18 @@ def device_kind() -> Literal["cuda", "cpu"]:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def choose_accelerator(accelerator: Accelerator) -> None:
+    """Choose the accelerator of this process, and of those that it starts; call it before CUDA is used.
+
+    Raises:
+        UserError: there is no GPU, or CUDA was used before.
+    """
+    if accelerator == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if accelerator != "auto" and device_kind() != {"cpu": "cpu", "gpu": "cuda"}[accelerator]:
+        raise UserError(f"accelerator {accelerator} cannot be used: this process computes on {device_kind()}")
 
 
 def training_precision() -> Precision:

@@ -17,10 +17,11 @@ from ropes.common.seeds import integer
 from ropes.methods.recipe import input_size
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
+from ropes.methods.training.loop import CHECKPOINT, SUMMARY, is_finished, link_training, starts_over, train
 from ropes.methods.training.registration import write_registration
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.stage import Stage
+from ropes.methods.training.steps import BatchAt
 from ropes.models.checkpoints import remove_leftovers
 from ropes.models.cleaner import CLEANER
 from ropes.models.registration import VERSION, Registration

@@ -15,7 +15,10 @@ from ropes.methods.recipes import Recipe
 from ropes.methods.registry import METHODS, method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.run_folder import run_folder
+from ropes.methods.training.devices import Strategy, require_devices
 from ropes.methods.training.run_log import LoggerName, RunLog
+from ropes.methods.training.team import training_team
+from ropes.methods.training.worker import serve
 
 
 def fit(
@@ -30,6 +33,9 @@ def fit(
     precision: RequestedPrecision = "auto",
     show: bool = True,
     logger: LoggerName | None = None,
+    devices: int = 1,
+    nodes: int = 1,
+    strategy: Strategy = "ddp",
 ) -> Run:
     """Fit a method on the training split of the data set `data`, in the folder `out`.
 
@@ -49,14 +55,20 @@ def fit(
         show: show progress.
         logger: "csv", "mlflow", "tensorboard" or "wandb" writes curves and recipe to `logs` in the folder, and sends
             nothing; None for no log.  A resumed fit needs it again.
+        devices: GPUs, or without a GPU processes, that train together on each machine.
+        nodes: machines.  SLURM or torchrun must start a process for each device of each machine; on one machine this
+            function starts the processes itself.
+        strategy: of a training on several devices: "ddp", the same weights on every device.
 
     Returns:
         The run; `ropes.load`, `ropes.calibrate`, `ropes.evaluate` and `ropes.predict` take it in place of its folder.
 
     Raises:
         UserError: no such method or preset, a recipe beside a preset, another method's recipe, another precision than
-            the stored run's, a logger that is not installed, or as the method's own `fit`.
+            the stored run's, a logger that is not installed, devices that the machine does not have, that do not divide
+            a batch or that do not reach each other, or as the method's own `fit`.
         KeyboardInterrupt: interrupted; the state is stored.
+        SystemExit: with code 1, in a process that only trains with process 0, which has ended early.
     """
     entry = method_named(method)
     if pretrained is not None and not entry.pretrained:
@@ -73,8 +85,12 @@ def fit(
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
     if entry.pretrained and pretrained is not None:  # the folder may be gone, if the run has what it took over from it
         options["pretrained"] = Path(pretrained) if isinstance(pretrained, str | Path) else run_folder(pretrained)
+    require_devices(devices, nodes, strategy, recipe)
     function = entry.load("fit")
-    with nullcontext() if logger is None else RunLog(logger, Path(out)) as log:
+    with training_team(devices, nodes) as team, nullcontext() if logger is None else RunLog(logger, Path(out)) as log:
+        if team is not None and team.share.rank:
+            serve(team)
+            return Run.read(Path(out))
         if log is not None:
             if "log" not in signature(function).parameters:
                 raise UserError(f"method {method} writes no log; leave --logger out")

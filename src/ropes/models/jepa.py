@@ -94,8 +94,8 @@ class JEPA(nn.Module):
         tokens = self.average(images).float()
         return functional.layer_norm(tokens, tokens.shape[-1:])
 
-    def loss(self, images: Tensor, targets: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
-        """Smooth L1 loss between predicted and target tokens, over images (B, C, S, S).
+    def predictions(self, images: Tensor, targets: Tensor, visible: Tensor, masked: Tensor) -> tuple[Tensor, Tensor]:
+        """Predicted and target tokens of the masked patches of images (B, C, S, S), (B, blocks, m, width) each.
 
         Args:
             images: see `invert_levels`.
@@ -107,11 +107,12 @@ class JEPA(nn.Module):
         patches = masked.flatten(0, 1)
         predicted = self.predictor(tokens.repeat_interleave(blocks, 0), visible.repeat_interleave(blocks, 0), patches)
         target = gather_tokens(targets.repeat_interleave(blocks, 0), patches)
-        return functional.smooth_l1_loss(predicted.float(), target)
+        shape = masked.shape[:2]
+        return predicted.float().unflatten(0, shape), target.unflatten(0, shape)
 
-    def forward(self, images: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
-        """`loss` with the targets of the images."""
-        return self.loss(images, self.targets(images), visible, masked)
+    def forward(self, images: Tensor, visible: Tensor, masked: Tensor) -> tuple[Tensor, Tensor]:
+        """`predictions` with the targets of the images."""
+        return self.predictions(images, self.targets(images), visible, masked)
 
     @torch.no_grad()
     def follow(self, momentum: float) -> None:

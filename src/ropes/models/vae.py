@@ -3,6 +3,7 @@
 Source: Dittadi et al. 2021, Tables 2 to 4 and Fig. 8.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -91,9 +92,15 @@ def divergence_from_prior(posterior: Posterior) -> Tensor:
     return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance)
 
 
-def elbo_terms(network: VAE, images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
-    """−log p(x | z) of a sample z, and KL(q(z | x) || p(z)), nats per image; images from `as_levels`."""
-    logits = network.decode(posterior.sample())
+def elbo_terms(decode: Callable[[Tensor], Tensor], images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
+    """−log p(x | z) of a sample z, and KL(q(z | x) || p(z)), nats per image.
+
+    Args:
+        decode: latents → logits of the levels, see `VAE.decode`.
+        images: from `as_levels`.
+        posterior: q(z | x) of these images.
+    """
+    logits = decode(posterior.sample())
     reconstruction = functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / len(images)
     return reconstruction, divergence_from_prior(posterior).sum(1).mean()
 

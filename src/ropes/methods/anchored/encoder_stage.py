@@ -55,7 +55,7 @@ class EncoderStage(BestWeightsStage):
         """Images, uint8 (..., P, S, S), their regimes (...), and which poses count, bool (...) → loss."""
         images, regime, trusted = batch
         erased = erase(images, self.erased, self.network.encoder.of_view)
-        coordinates, logits, attention = self.network(erased.flatten(0, -4))
+        coordinates, logits, attention = self.spread(self.network, erased.flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
         counted, regime_counted = trusted.flatten(), regime[trusted]
         regimes = regime_loss(logits[counted], regime_counted, self.log_prior.to(logits))

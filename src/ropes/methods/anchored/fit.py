@@ -39,10 +39,10 @@ from ropes.methods.student.fit import EncoderTeacher, fit_student
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
-from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.registration import has_one_background, register, register_to
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training.steps import BatchAt
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork

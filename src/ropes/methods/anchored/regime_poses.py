@@ -18,8 +18,8 @@ from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.criteria import policy_contrasts
-from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training.steps import BatchAt
 from ropes.methods.training.validation_split import stratified_held_out
 from ropes.models.encoder import ContrastNetwork
 

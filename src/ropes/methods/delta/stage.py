@@ -58,7 +58,8 @@ class DeltaStage(BestWeightsStage):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Pairs with their verbs and nouns → loss."""
         images, verbs, nouns = batch
-        outputs = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.recipe.crop))
+        views = random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.recipe.crop)
+        outputs = self.spread(self.network, *views)
         terms = self._terms(outputs, verbs, nouns)
         self.note(**{name: value for name, (_, value) in terms.items()})
         return torch.stack([weight * value for weight, value in terms.values()]).sum()

@@ -45,7 +45,7 @@ class CleanerStage(BestWeightsStage):
     def training_step(self, images: Tensor, batch_idx: int) -> Tensor:
         """Loss of frames, uint8 (B, P, S, S)."""
         occluded = add_objects(images, self.network)
-        (logits,) = self.network(occluded)
+        (logits,) = self.spread(self.network, occluded)
         loss = foreign_loss(logits, self.network.shrunk(images), self.network.shrunk(occluded))
         self.note(foreign=loss)
         return loss

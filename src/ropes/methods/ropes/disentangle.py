@@ -14,7 +14,7 @@ from ropes.methods.ropes.codes import Codes
 from ropes.methods.ropes.criteria import held_out_contrasts
 from ropes.methods.ropes.objectives import decode_with_scores, sparsity_matrix, tangent_share
 from ropes.methods.ropes.reader import network_of_codes
-from ropes.methods.ropes.stages import AE2Stage
+from ropes.methods.ropes.stages import AE2Stage, DecodedRatios
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.models.autoencoder import AE2, Standardise
@@ -125,10 +125,6 @@ class AE2Trainer:
             scores = torch.stack([self.scores[rows, k] for k in subset])
             return self.codes.values[rows], scores, targets[subset], self.logits[rows][:, columns]
 
-        def ratios(decoded: Tensor) -> Tensor:
-            values = self._codes_of(decoded)
-            return torch.stack([self.ratios[k](values) for k in columns], dim=1)
-
         network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
         steps = optimisation.steps(len(self.codes.values))
         stage = AE2Stage(
@@ -142,7 +138,7 @@ class AE2Trainer:
             score_weight=recipe.score_weight,
             decoded_logit_weight=recipe.decoded_logit_weight,
             sparsity_start=round(recipe.sparsity_start * steps),
-            ratios=ratios,
+            ratios=DecodedRatios([self.ratios[k] for k in columns], self.directions),
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"

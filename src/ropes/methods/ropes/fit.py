@@ -33,10 +33,11 @@ from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.student.fit import ReaderTeacher, fit_student
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
-from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
+from ropes.methods.training.loop import SUMMARY, is_finished
 from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training.steps import BatchAt
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.autoencoder import AE1, Standardise

@@ -1,9 +1,10 @@
 """The three training stages of ROPES: AE1 on images, one LDR per joint, AE2 on codes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from ropes.errors import UserError
@@ -22,7 +23,7 @@ from ropes.methods.ropes.objectives import (
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.methods.training.stage import Stage
 from ropes.models.autoencoder import AE1, AE2
-from ropes.models.dense import DenseAE2
+from ropes.models.dense import DenseAE2, Directions
 from ropes.models.density_ratio import LDR
 
 #: Greatest share of dead units in a code.
@@ -46,7 +47,7 @@ class AE1Stage(Stage):
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Images (B, 1, S, S) → loss."""
-        loss = reconstruction_loss(batch, self.network(batch))
+        loss = reconstruction_loss(batch, self.spread(self.network, batch))
         self.note(loss=loss)
         return loss
 
@@ -98,10 +99,10 @@ class LDRStage(BestWeightsStage):
         if self.noise:
             codes = codes + self.noise * torch.randn_like(codes)
         if len(codes) == len(first_policy):
-            loss = contrast_loss(self.network(codes), first_policy)
+            loss = contrast_loss(self.spread(self.network, codes), first_policy)
             self.note(train=loss)
             return loss
-        scores = self.network.kinds(codes)
+        scores = self.spread(self.network.kinds, codes)
         labelled = scores[: len(first_policy)]
         self.note(train=contrast_loss(labelled[:, 0] - labelled[:, 1], first_policy))
         return kinds_loss(scores, first_policy)
@@ -113,6 +114,24 @@ class LDRStage(BestWeightsStage):
         if loss < self.best_loss:  # of equal losses the first
             self.update_best(loss)
         return {"held_out": loss}
+
+
+@dataclass(frozen=True)
+class DecodedRatios:
+    """The log density ratios of codes that an AE2 decodes.
+
+    Attributes:
+        ratios: from standardised codes (B, V, 8, 8) to (B,).
+        directions: in which the AE2 works; None for codes as they are.
+    """
+
+    ratios: Sequence[nn.Module]
+    directions: Directions | None
+
+    def __call__(self, decoded: Tensor) -> Tensor:
+        """Output of an AE2 → (B, ratios)."""
+        codes = decoded if self.directions is None else self.directions.to(decoded.device).inverse(decoded)
+        return torch.stack([ratio.to(codes.device)(codes) for ratio in self.ratios], dim=1)
 
 
 class AE2Stage(Stage):
@@ -157,20 +176,30 @@ class AE2Stage(Stage):
     def _losses(
         self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor, *, with_sparsity: bool
     ) -> dict[str, Tensor]:
+        def outputs(codes: Tensor, scores: Tensor) -> tuple[Tensor | None, ...]:
+            """Of a part of the batch, with the scores' second dimension first; None for what no term needs."""
+            gradients = latent = None
+            if self.score_weight:
+                coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
+                gradients = gradients.transpose(0, 1)
+            else:
+                coordinates = self.network.encode(codes)
+            if with_sparsity:
+                decoded, latent = decode_with_scores(self.network.decode, coordinates, scores.transpose(0, 1))
+                latent = latent.transpose(0, 1)
+            else:
+                decoded = self.network.decode(coordinates)
+            return coordinates, gradients, decoded, latent, self.ratios(decoded) if self.decoded_logit_weight else None
+
+        coordinates, gradients, decoded, latent, decoded_logits = self.spread(outputs, codes, scores.transpose(0, 1))
         scale = len(self.columns) / len(targets)
         further: dict[str, Tensor] = {}
-        if self.score_weight:
-            coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
-            further = {"score": scale * score_loss(gradients, scores)}
-        else:
-            coordinates = self.network.encode(codes)
-        if with_sparsity:
-            decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
-            further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent), targets)
-        else:
-            decoded = self.network.decode(coordinates)
-        if self.decoded_logit_weight:
-            further["decoded_logit"] = logit_loss(self.ratios(decoded), logits)
+        if gradients is not None:
+            further = {"score": scale * score_loss(gradients.transpose(0, 1), scores)}
+        if latent is not None:
+            further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent.transpose(0, 1)), targets)
+        if decoded_logits is not None:
+            further["decoded_logit"] = logit_loss(decoded_logits, logits)
         return {
             "reconstruction": reconstruction_loss(codes, decoded),
             "logit": logit_loss(coordinates[:, self.columns], logits),

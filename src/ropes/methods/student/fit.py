@@ -16,8 +16,7 @@ from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
 from ropes.methods.reader import Reader, autocast
 from ropes.methods.recipes import Optimisation, recipe_to_dict
-from ropes.methods.student.foreign import add_foreign_objects
-from ropes.methods.student.stage import Batch, StudentStage
+from ropes.methods.student.stage import Batch, Occlusion, StudentStage
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.sampling import EpochShuffle
@@ -134,9 +133,6 @@ def fit_student(
         maps = None if maps is None else maps[batch]
         return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
 
-    def occlude(images: Tensor) -> Tensor:
-        return context.cleaned(add_foreign_objects(images, kept.channels))
-
     stage = StudentStage(
         teacher.student(config, context, kept),
         optimisation,
@@ -144,7 +140,7 @@ def fit_student(
         steps=optimisation.steps(len(kept)),
         seed=context.seed("student"),
         scale=coordinates.std(0).clamp_min(1e-6),
-        occlude=occlude,
+        occlude=Occlusion(kept.channels, None if context.registration is None else context.registration.cleaner),
         held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)

@@ -1,6 +1,7 @@
 """The training stage of a student: reproduce the teacher's coordinates from images with foreign objects."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -8,7 +9,9 @@ from torch.nn import functional
 
 from ropes.common.seeds import integer
 from ropes.methods.recipes import Optimisation
+from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.training.best_weights import BestWeightsStage
+from ropes.models.cleaner import Cleaner
 from ropes.models.student import StudentNetwork
 
 #: Error, in standard deviations of a coordinate, at which the Huber loss becomes linear.
@@ -22,6 +25,27 @@ _VISIBLE = 8
 
 #: Images, uint8 (B, P, S, S), the teacher's coordinates of them, (B, d), and its attention maps, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Adds foreign objects to images, and removes those that the cleaner of a fit finds, as in predictions.
+
+    Attributes:
+        of_view: planes of a view.
+        cleaner: of the fit; None where it has none.
+    """
+
+    of_view: int
+    cleaner: Cleaner | None
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """A copy of registered images, uint8 (B, P, S, S)."""
+        occluded = add_foreign_objects(images, self.of_view)
+        if self.cleaner is None:
+            return occluded
+        device = next(self.cleaner.parameters()).device
+        return self.cleaner.clean(occluded.to(device)).to(images.device)
 
 
 class StudentStage(BestWeightsStage):
@@ -78,7 +102,7 @@ class StudentStage(BestWeightsStage):
         occluded = torch.rand(len(images), device=images.device) < self.share
         inputs = images.clone()
         inputs[occluded] = self.occlude(images[occluded])
-        coordinates, attention, foreign = self.network(inputs)
+        coordinates, attention, foreign = self.spread(self.network, inputs)
         error = self._error(coordinates.float(), targets)
         segmentation = self._segmentation(foreign, images, inputs)
         self.note(apart=error, foreign=segmentation)

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from ropes.common.seeds import generator
 from ropes.methods.recipes import JointNetRecipe, Optimisation
@@ -46,7 +47,8 @@ class PretrainingStage(Stage):
         """Images, uint8 (B, C, S, S) → loss."""
         context, targets = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
         images = random_crops(invert_levels(batch), self.crop)
-        loss: Tensor = self.network(images, context.to(self.device), targets.to(self.device))
+        predicted, target = self.spread(self.network, images, context.to(self.device), targets.to(self.device))
+        loss = functional.smooth_l1_loss(predicted, target)
         self.note(loss=loss)
         return loss
 
@@ -64,8 +66,8 @@ class PretrainingStage(Stage):
             context, targets = draw_blocks(generator(self.seed, "held-out blocks", number), len(part), self.side)
             images = invert_levels(part.to(self.device))
             tokens = self.network.targets(images)
-            loss = self.network.loss(images, tokens, context.to(self.device), targets.to(self.device))
-            losses.append(float(loss) * len(part))
+            pair = self.network.predictions(images, tokens, context.to(self.device), targets.to(self.device))
+            losses.append(float(functional.smooth_l1_loss(*pair)) * len(part))
             pooled.append(tokens.mean(1).cpu())
         return {"held_out": sum(losses) / len(self.held_out), **collapse_indicators(torch.cat(pooled), self.camera)}
 
@@ -106,7 +108,8 @@ class AngleStage(BestWeightsStage):
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images, uint8 (B, P, S, S), and angles (B, d) in radians → loss."""
         images, angles = batch
-        error = (self.network(erase(images, self.erased, self.channels)) - angles) / self.network.radians.deviation
+        predicted = self.spread(self.network, erase(images, self.erased, self.channels))
+        error = (predicted - angles) / self.network.radians.deviation
         loss = error.square().mean()
         self.note(loss=loss)
         return loss
@@ -115,7 +118,7 @@ class AngleStage(BestWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """The same loss on held-out poses, and each joint's mean squared error in rad²."""
         images, angles = self.held_out
-        predicted = torch.cat([self.network(part.to(self.device)).float().cpu() for part in images.split(_CHUNK)])
+        predicted = torch.cat([self.spread(self.network, part).float().cpu() for part in self.chunks(images)])
         error = (predicted - angles).square().mean(0)
         loss = float((error / self.network.radians.deviation.cpu().square()).mean())
         self.update_best(loss)

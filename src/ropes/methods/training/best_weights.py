@@ -43,7 +43,7 @@ class BestWeightsStage(Stage):
 
     def outputs(self, images: Tensor, *which: int) -> tuple[Tensor, ...]:
         """The network's outputs with the given indices for all images: float32, on the CPU."""
-        outputs = [self.network(part) for part in self.chunks(images)]
+        outputs = [self.spread(self.network, part) for part in self.chunks(images)]
         return tuple(torch.cat([part[k] for part in outputs]).float().cpu() for k in which)
 
     def may_be_best(self, step: int) -> bool:

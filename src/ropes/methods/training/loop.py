@@ -4,11 +4,11 @@ Step k draws its batch and its noise from generators seeded by k. A killed run t
 ends with the same weights.
 """
 
-import logging
+import pickle
 import signal
+import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,31 +18,36 @@ from typing import Any
 import lightning.pytorch as pl
 from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.utilities.exceptions import SIGTERMException
-from torch.utils.data import DataLoader, IterableDataset
 
 from ropes.common.files import link_file, read_json, write_json
 from ropes.common.hardware import Precision
 from ropes.common.progress import progress
+from ropes.errors import UserError
 from ropes.methods.training.stage import Stage
+from ropes.methods.training.steps import BatchAt, StageSteps, run_steps
+from ropes.methods.training.team import Team, current_team
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree, save_weights
 
 CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
 #: Seconds between saves, multiplied by the seconds of a slow save: saving takes at most a thirtieth of the time.
 SAVE_EVERY = 30.0
-BatchAt = Callable[[int], Any]
 #: Takes the curves of a stage so far, after every step.
 Log = Callable[[dict[str, list[float]]], None]
 
 
 class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints as safetensors, written atomically, with the fingerprint of the training."""
+    """Lightning's checkpoints as safetensors, written atomically, with the fingerprint of the training.
 
-    def __init__(self, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
+    A checkpoint of several devices also has their number.
+    """
+
+    def __init__(self, fingerprint: str, devices: int = 1) -> None:
+        self.fingerprint, self.devices = fingerprint, devices
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Write one file."""
-        save_tree(Path(path), {"fingerprint": self.fingerprint, "checkpoint": checkpoint})
+        several = {"devices": self.devices} if self.devices > 1 else {}
+        save_tree(Path(path), {"fingerprint": self.fingerprint, **several, "checkpoint": checkpoint})
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         """Read one file, without executing code in it."""
@@ -54,21 +59,14 @@ class SafetensorsIO(CheckpointIO):
         Path(path).unlink(missing_ok=True)
 
 
-class _Steps(IterableDataset[Any]):
-    """The batches of steps `start` to `stop`."""
-
-    def __init__(self, batch_at: BatchAt, start: int, stop: int) -> None:
-        self.batch_at, self.start, self.stop = batch_at, start, stop
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self.batch_at(step) for step in range(self.start, self.stop))
-
-
 class _Saver(pl.Callback):
     """Saves a checkpoint every half minute (slow ones less often) and on Ctrl-C or SIGTERM; shows the progress."""
 
-    def __init__(self, path: Path, update: Callable[[int, str], None], log: Log | None) -> None:
+    def __init__(
+        self, path: Path, step: int, update: Callable[[int, str], None], log: Log | None, team: Team | None
+    ) -> None:
         self.path, self.update, self.write = path, update, log  # Lightning sets `log` of callbacks
+        self.step, self.team = step, team
         self.last_save, self.duration = time.monotonic(), 0.0
         self.signal: int | None = None
 
@@ -76,21 +74,32 @@ class _Saver(pl.Callback):
         """Signal handler: lets the current step finish."""
         self.signal = number
 
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Replace Lightning's handler in a team: it sends messages that the others do not expect."""
+        if self.team is not None:
+            for number in _numbers():
+                signal.signal(number, self.catch)
+
     def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, *args: Any) -> None:
         """Save if due, and stop after a signal."""
         assert isinstance(module, Stage)
         module.after_step()
+        self.step = trainer.global_step
         if self.write is not None:
             self.write(module.history)
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        if self.signal is None and time.monotonic() - self.last_save < SAVE_EVERY * max(1.0, self.duration):
+        caught = self.signal is not None
+        due = caught or time.monotonic() - self.last_save >= SAVE_EVERY * max(1.0, self.duration)
+        if self.team is not None:
+            self.team.decide(save=due, stop=trainer.should_stop or caught)
+        if not due:
             return
         began = time.monotonic()
         trainer.save_checkpoint(self.path)
         self.last_save = time.monotonic()
         self.duration = self.last_save - began
-        trainer.should_stop = trainer.should_stop or self.signal is not None
+        trainer.should_stop = trainer.should_stop or caught
 
 
 def train(
@@ -105,6 +114,8 @@ def train(
     log: Log | None = None,
 ) -> dict[str, Any]:
     """Train `stage` to its last step; resumes from the checkpoint in `folder` if its fingerprint is the same.
+
+    The team of `current_team` takes part.
 
     Args:
         stage: network and objective; afterwards its network has the trained weights, on the CPU and in eval mode.
@@ -121,24 +132,39 @@ def train(
 
     Raises:
         KeyboardInterrupt: Ctrl-C, after a checkpoint was saved; SIGTERM is passed on in the same way.
+        UserError: the stage cannot be sent to the other processes of the team.
     """
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
     if (summary := _ended(folder, fingerprint)) is not None:
         load_weights(stage.network, folder / WEIGHTS)
         stage.network.eval()
         return summary
-    start = _resume_step(checkpoint_path, fingerprint)
+    stored = _checkpoint(checkpoint_path, fingerprint)
+    start = int(stored["checkpoint"]["global_step"]) if stored else 0
     folder.mkdir(parents=True, exist_ok=True)
+    team = current_team()
+    devices = 1 if team is None else team.share.devices
+    if show and stored and (before := stored.get("devices", 1)) != devices:
+        print(f"ropes: {_changed_devices(description, start, before, devices)}", file=sys.stderr)
+    if team is not None:
+        _send(team, StageSteps(stage, start, precision, stored["checkpoint"] if start and stored else None))
     with progress(description, stage.steps, start=start, show=show) as update:
-        saver = _Saver(checkpoint_path, update, log)
-        loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
-        with _quiet_lightning(), _handled(saver.catch), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-            warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated.*")
-            trainer = _trainer(stage, saver, precision, fingerprint)
-            with suppress(SIGTERMException):  # Lightning's own would end the process with exit code 0
-                trainer.fit(stage, loader, ckpt_path=checkpoint_path if start else None)
-    if saver.signal is not None and trainer.global_step < stage.steps:
+        saver = _Saver(checkpoint_path, start, update, log, team)
+        with (
+            _handled(saver.catch),
+            suppress(SIGTERMException),
+        ):  # Lightning's own would end the process with exit code 0
+            run_steps(
+                stage,
+                batch_at if team is None else lambda step: team.send(batch_at(step)),
+                start=start,
+                precision=precision,
+                callback=saver,
+                checkpoints=SafetensorsIO(fingerprint, devices),
+                resume=checkpoint_path if start else None,
+                team=team,
+            )
+    if saver.signal is not None and saver.step < stage.steps:
         signal.raise_signal(saver.signal)
     stage.cpu()
     stage.finish()
@@ -155,7 +181,7 @@ def train(
 
 def starts_over(folder: Path, fingerprint: str) -> bool:
     """Whether the folder has neither a result nor a checkpoint with this fingerprint."""
-    return _ended(folder, fingerprint) is None and not _resume_step(folder / CHECKPOINT, fingerprint)
+    return _ended(folder, fingerprint) is None and _checkpoint(folder / CHECKPOINT, fingerprint) is None
 
 
 def is_finished(folder: Path, fingerprint: str) -> bool:
@@ -180,51 +206,41 @@ def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     return summary if summary["fingerprint"] == fingerprint else None
 
 
-def _resume_step(path: Path, fingerprint: str) -> int:
-    """The step to resume at: 0 without a checkpoint, or with another fingerprint."""
-    if not path.exists():
-        return 0
-    content = load_tree(path)
-    return int(content["checkpoint"]["global_step"]) if content["fingerprint"] == fingerprint else 0
+def _checkpoint(path: Path, fingerprint: str) -> dict[str, Any] | None:
+    """The stored checkpoint; None without one, or with another fingerprint."""
+    content = load_tree(path) if path.exists() else None
+    return content if content is not None and content["fingerprint"] == fingerprint else None
 
 
-def _trainer(stage: Stage, saver: _Saver, precision: Precision, fingerprint: str) -> pl.Trainer:
-    return pl.Trainer(
-        max_steps=stage.steps,
-        max_epochs=-1,
-        accelerator="auto",
-        devices=1,
-        precision=precision,
-        callbacks=[saver],
-        plugins=[SafetensorsIO(fingerprint)],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
+def _changed_devices(name: str, step: int, before: int, now: int) -> str:
+    """What another number of devices changes."""
+    return (
+        f"{name} was trained on {before} devices up to step {step} and resumes on {now}: with the same batches, but "
+        "sums are rounded in another order, and noise of dropout differs"
     )
 
 
-@contextmanager
-def _quiet_lightning() -> Iterator[None]:
-    """Silence Lightning's notices: devices, restored checkpoints, advertisements."""
-    logger = logging.getLogger("lightning.pytorch")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+def _send(team: Team, steps: StageSteps) -> None:
+    """Send a stage to the other processes of the team."""
     try:
-        yield
-    finally:
-        logger.setLevel(level)
+        team.send(steps)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise UserError(
+            f"{type(steps.stage).__name__} cannot be sent to other processes ({error}); train on one device"
+        ) from error
+
+
+def _numbers() -> list[signal.Signals]:
+    """Ctrl-C and SIGTERM, unless ignored; only the main thread receives signals."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
 
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Route Ctrl-C and SIGTERM, unless ignored, to `handler`; only the main thread receives signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in numbers}
+    """Route Ctrl-C and SIGTERM to `handler`."""
+    before = {number: signal.signal(number, handler) for number in _numbers()}
     try:
         yield
     finally:

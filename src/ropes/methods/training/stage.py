@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import lightning.pytorch as pl
@@ -11,10 +12,12 @@ from torch import Tensor
 from ropes.common.seeds import integer
 from ropes.errors import UserError
 from ropes.methods.recipes import Optimisation
+from ropes.methods.training.sharing import Share, over_devices
 from ropes.models.pointwise import slice_strided_pointwise
 
 #: Fractions of the steps after which schedule `halved` halves the learning rate.
 _HALVED_AFTER = (3 / 8, 6 / 8)
+_BATCH_NORMS = torch.nn.BatchNorm1d, torch.nn.BatchNorm2d
 
 
 class Stage(pl.LightningModule):
@@ -25,10 +28,14 @@ class Stage(pl.LightningModule):
     Attributes:
         rate_option: the option of `ropes fit` that sets its learning rate.
         records: least number of validation steps in a whole training.
+        unused_weights: whether a step may use only some of the weights; a training on several devices then looks for
+            the others.
+        device_share: the share of each batch that this device computes in `spread`.
     """
 
     rate_option: str
     records = 40
+    unused_weights = False
 
     def __init__(self, network: torch.nn.Module, optimisation: Optimisation, *, steps: int, seed: int) -> None:
         super().__init__()
@@ -42,6 +49,7 @@ class Stage(pl.LightningModule):
         self.seconds = 0.0
         self._noted: dict[str, list[float]] = {}
         self.began = time.monotonic()
+        self.device_share = Share()
 
     def configure_optimizers(self) -> Any:
         """AdamW (Adam without weight decay) with the recipe's schedule."""
@@ -73,6 +81,23 @@ class Stage(pl.LightningModule):
         """
         if self.optimisation.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.optimisation.clip)
+
+    def spread(self, function: Callable[..., Any], *inputs: Tensor | None) -> Any:
+        """Outputs of a function of the network for a batch; each of several devices computes those of its rows.
+
+        On one device, this is `function(*inputs)`. For the arguments see `ropes.methods.training.sharing.over_devices`.
+        Every device computes all rows where batch normalisation makes outputs depend on other rows. The devices' noise
+        of dropout is independent, and so differs from that of one device.
+        """
+        if self.device_share.devices == 1 or any(
+            isinstance(each, _BATCH_NORMS) and each.training for each in self.modules()
+        ):
+            return function(*inputs)
+        if not any(isinstance(each, torch.nn.Dropout) and each.training and each.p > 0 for each in self.modules()):
+            return over_devices(function, inputs, self.device_share)
+        with torch.random.fork_rng([] if self.device.type == "cpu" else [self.device]):
+            torch.manual_seed(integer(self.seed, "dropout", self.global_step, self.device_share.rank))
+            return over_devices(function, inputs, self.device_share)
 
     def note(self, **values: Tensor) -> None:
         """Add this step's values to the means of the next validation step."""

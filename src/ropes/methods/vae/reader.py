@@ -46,7 +46,7 @@ class VAEReader(Reader):
     def elbo_terms(self, images: Tensor) -> tuple[float, float]:
         """−log p(x | z) for one draw z (torch's global generator), and KL(q(z | x) ‖ p(z)); float32, nats an image."""
         planes = as_levels(images)
-        reconstruction, divergence = elbo_terms(self._vae, planes, self._vae.encode(planes))
+        reconstruction, divergence = elbo_terms(self._vae.decode, planes, self._vae.encode(planes))
         return float(reconstruction), float(divergence)
 
     @torch.no_grad()

@@ -4,6 +4,7 @@ Source: Higgins et al. 2017; Locatello et al. 2020, with the symmetrised diverge
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -48,10 +49,10 @@ class VAEStage(Stage):
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Images in the format of `ropes.models.blocks.as_levels`, pairs in adjacent rows → loss."""
         images = as_levels(batch)
-        posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
+        posterior = self.spread(self.network.encode, noisy(images) if self.recipe.noise else images)
         if self.pairs:
             posterior = average_shared(posterior)
-        reconstruction, divergence = elbo_terms(self.network, images, posterior)
+        reconstruction, divergence = elbo_terms(partial(self.spread, self.network.decode), images, posterior)
         ramp = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
         self.note(reconstruction=reconstruction, divergence=divergence)
         return reconstruction + ramp * self.recipe.beta * divergence
@@ -62,7 +63,7 @@ class VAEStage(Stage):
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
             images = as_levels(part.to(self.device))
-            terms = elbo_terms(self.network, images, self.network.encode(images))
+            terms = elbo_terms(self.network.decode, images, self.network.encode(images))
             sums += len(part) * torch.stack(terms).float().cpu()
         reconstruction, divergence = (sums / len(self.held_out)).tolist()
         return {
