@@ -24,7 +24,7 @@ def require_devices(devices: int, nodes: int, strategy: str, recipe: Recipe) -> 
         UserError: there is no such strategy, the machine has fewer GPUs, or the devices do not divide a batch.
     """
     if strategy == "fsdp":
-        raise UserError("strategy fsdp is not supported: it splits networks too large for one GPU; choose ddp")
+        raise UserError("strategy fsdp is not supported; choose ddp, which keeps all weights on every device")
     if strategy != "ddp":
         raise UserError(f"there is no strategy {strategy}; choose ddp")
     if min(devices, nodes) < 1:
