@@ -165,7 +165,7 @@ def test_stage_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
 
 def test_diverged_training_gives_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     stage = TwoParts(steps=2)
-    stage.network[0].weight.data.fill_(float("nan"))
+    next(stage.network.parameters()).data.fill_(float("nan"))
     with pytest.raises(UserError, match="diverged by step 1"):
         trained(stage, tmp_path, 2)
     assert capfd.readouterr().err == ""

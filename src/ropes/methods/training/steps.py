@@ -131,7 +131,7 @@ def run_steps(
             "devices": team.devices,
             "num_nodes": team.nodes,
             "plugins": [checkpoints, team.environment],
-            "strategy": DDPStrategy(find_unused_parameters=stage.unused_weights),
+            "strategy": DDPStrategy(find_unused_parameters=stage.unused_weights, gradient_as_bucket_view=True),
         }
     with _quiet_lightning(), _threads_of(team):
         trainer = pl.Trainer(
