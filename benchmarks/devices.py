@@ -37,7 +37,12 @@ def trained(training: Training, devices: int, precision: Precision, steps: int) 
         moments.append(time.perf_counter())
 
     with tempfile.TemporaryDirectory() as folder, training_team(devices, 1):
-        run: dict[str, Any] = {"folder": Path(folder), "fingerprint": "", "description": "training", "precision": precision}
+        run: dict[str, Any] = {
+            "folder": Path(folder),
+            "fingerprint": "",
+            "description": "training",
+            "precision": precision,
+        }
         train(stage, training.batch_at, show=False, log=log, **run)
     return moments
 

@@ -15,7 +15,7 @@ from ropes.common.files import as_json, read_json
 from ropes.errors import UserError
 from ropes.methods.fit import fit
 from ropes.methods.ropes.stages import LDRStage
-from ropes.methods.training.run_log import LoggerName
+from ropes.methods.training.run_log import LoggerName, RunLog
 from tests import tiny
 from tests.kills import killed
 
@@ -217,3 +217,12 @@ def test_event_files_of_tensorboard_have_the_curves(tiny_data: Path, tmp_path: P
         found = [(event.step, event.value) for event in events.Scalars(name)]
         assert [step for step, _ in found] == [step for step, _ in points]
         assert [value for _, value in found] == pytest.approx([value for _, value in points], rel=1e-6)
+
+
+def test_stage_without_a_record_writes_nothing(tmp_path: Path) -> None:
+    with RunLog("csv", tmp_path) as log:
+        log.begin({})
+        log.add("encoder", {})
+        assert not (tmp_path / "logs" / "csv" / "metrics.csv").exists()
+        log.add("encoder", {"steps": [3.0], "loss": [0.5]})
+    assert in_table(tmp_path) == {"encoder/loss": [(3, 0.5)]}

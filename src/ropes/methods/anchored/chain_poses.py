@@ -17,8 +17,8 @@ from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
 from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
-from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training.steps import BatchAt
 from ropes.models.encoder import ContrastNetwork
 
 #: Held-out moves that a record evaluates.

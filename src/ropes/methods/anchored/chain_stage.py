@@ -93,7 +93,7 @@ class ChainStage(InvarianceStage):
         """The fields of a `MoveBatch` → loss."""
         moves = MoveBatch(*batch)
         erased = erase(moves.images, self.erased, self.network.encoder.of_view)
-        read, attention = self.network.encoder.look(erased.flatten(0, 1))
+        read, attention = self.spread(self.network.encoder.look, erased.flatten(0, 1))
         coordinates = read.float().unflatten(0, moves.images.shape[:2])
         policies, invariance = moves.losses(coordinates, self.log_odds)
         self.note(policies=policies, within=invariance)

@@ -66,6 +66,8 @@ class RunLog(AbstractContextManager["RunLog"]):
             history: of the whole stage: `steps`, and a value of each curve for each step.
         """
         assert self._logger is not None
+        if not history:  # before the first record
+            return
         for record in range(self._logged[stage], len(history["steps"])):
             values = {f"{stage}/{name}": curve[record] for name, curve in history.items() if name != "steps"}
             self._logger.log_metrics(values, step=int(history["steps"][record]))
