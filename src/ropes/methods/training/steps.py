@@ -131,7 +131,10 @@ def run_steps(
             "devices": team.devices,
             "num_nodes": team.nodes,
             "plugins": [checkpoints, team.environment],
-            "strategy": DDPStrategy(find_unused_parameters=stage.unused_weights, gradient_as_bucket_view=True),
+            # Small buckets: gradients are exchanged while others are computed.
+            "strategy": DDPStrategy(
+                find_unused_parameters=stage.unused_weights, gradient_as_bucket_view=True, bucket_cap_mb=4
+            ),
         }
     with _quiet_lightning(), _threads_of(team):
         trainer = pl.Trainer(

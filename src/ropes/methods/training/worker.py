@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ropes.common.hardware import tune_allocator
 from ropes.errors import UserError
 from ropes.methods.training.steps import StageSteps
 from ropes.methods.training.team import Team, is_lost_connection, join_local, spared
@@ -32,6 +33,7 @@ def serve(team: Team) -> None:
 
 def main(words: Sequence[str]) -> None:
     """Join the team of process 0, which has started this process."""
+    tune_allocator()
     rank, devices, port = map(int, words)
     serve(join_local(rank, devices, port))
 
