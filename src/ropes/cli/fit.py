@@ -83,8 +83,9 @@ class Fit:
         from ropes.methods.fit import fit
         from ropes.methods.training.team import global_rank
 
-        options = ("method", "pretrained", "precision", "logger", "devices", "nodes", "strategy")
-        how: dict[str, Any] = {name: getattr(self, name) for name in options}
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("method", "pretrained", "precision", "logger")}
+        several = {"devices": self.devices, "nodes": self.nodes, "strategy": self.strategy}
+        how |= {name: value for name, value in several.items() if value not in (1, "ddp")}
         fit(self.data, self.out, self.recipe, self.seed, **how)
         if global_rank(self.devices, self.nodes):
             return
