@@ -20,7 +20,7 @@ from ropes.methods.training.team import current_team, training_team
 from tests import tiny, tiny_pairs
 from tests.kills import killed, patched_steps
 
-#: Biases whose gradient is zero but for rounding, which AdamW scales up: a softmax does not depend on the first two, and
+#: Biases whose gradient is zero but for rounding, which AdamW scales up: a softmax does not depend on the first two,
 #: the difference of two images' features not on the last.
 WITHOUT_GRADIENT = "gaze.1.bias", "k_proj.bias", "project.2.bias"
 
