@@ -17,12 +17,16 @@ from ropes.methods.recipes import Recipe
 from ropes.methods.training.loop import train
 from ropes.methods.training.stage import Stage
 from ropes.methods.training.team import current_team, training_team
-from tests import tiny, tiny_pairs
+from tests import tiny, tiny_chains, tiny_pairs
 from tests.kills import killed, patched_steps
 
 #: Biases whose gradient is zero but for rounding, which AdamW scales up: a softmax does not depend on the first two,
 #: the difference of two images' features not on the last.
 WITHOUT_GRADIENT = "gaze.1.bias", "k_proj.bias", "project.2.bias"
+#: Largest share of other weights whose gradient is zero but for rounding.
+FEW = 1e-3
+#: Method anchored on chains of moves.
+CHAINS = "chains"
 
 
 class TwoParts(Stage):
@@ -73,10 +77,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
 
     def of(method: str) -> tuple[Path, Recipe]:
         path = tmp_path_factory.mktemp("data") / "data"
+        recipe: Any
+        if method == CHAINS:
+            recipe = replace(tiny.recipe_of("anchored"), foreign=0.0)
+            return tiny_chains.write_data(path, chains=16, tests=4), tiny.short(recipe, 0.01)
         if method in ("cde-patch", "icm"):
             tiny_pairs.write_pairs(path, {"train": 48, "validation": 16})
             return path, tiny.short(tiny_pairs.recipe(method), 0.01)
-        recipe: Any = tiny.recipe_of(method)
+        recipe = tiny.recipe_of(method)
         if method == "ropes":
             recipe = replace(recipe, ldr=replace(recipe.ldr, dropout=0.0), score_weight=1.0, decoded_logit_weight=1.0)
         if hasattr(recipe, "foreign"):
@@ -90,6 +98,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
 @pytest.mark.parametrize(
     "method",
     ["anchored", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ldr", "ropes", "cnn", "jointnet"))]
+    + [pytest.param(CHAINS, marks=pytest.mark.slow)]
     + [pytest.param(name, marks=pytest.mark.slow) for name in ("ada-gvae", "beta-vae", "cde-patch", "icm")],
 )
 def test_weights_after_one_step_equal_those_of_one_device(
@@ -98,15 +107,18 @@ def test_weights_after_one_step_equal_those_of_one_device(
     data, recipe = small(method)
     runs = tmp_path / "1", tmp_path / "2"
     for devices, run in enumerate(runs, start=1):
-        fit(data, run, recipe, 0, method=method, precision="32-true", show=False, devices=devices)
+        named = "anchored" if method == CHAINS else method
+        fit(data, run, recipe, 0, method=named, precision="32-true", show=False, devices=devices)
     files = tiny.weights(runs[0])
     assert files
     assert files.keys() == tiny.weights(runs[1]).keys()
     for name in files:
         ones, others = (load_file(run / name) for run in runs)
-        for weight in ones:
-            if not weight.endswith(WITHOUT_GRADIENT):
-                torch.testing.assert_close(others[weight], ones[weight], rtol=0, atol=1e-5)
+        differences = [
+            (others[weight] - ones[weight]).abs().flatten() for weight in ones if not weight.endswith(WITHOUT_GRADIENT)
+        ]
+        # AdamW's first step has the sign of the gradient, which rounding decides for a few weights.
+        assert (torch.cat(differences) > 1e-5).float().mean() <= FEW, name
 
 
 def test_gradients_of_uneven_parts_and_chained_outputs_equal_those_of_one_device(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ class ChainStage(InvarianceStage):
         change: change of the images in the moves of each joint, (d,); the attention is on the least one.
     """
 
+    unused_weights = True  # those of the classifier of regimes
+
     def __init__(
         self,
         network: ContrastNetwork,
