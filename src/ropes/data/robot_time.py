@@ -1,0 +1,49 @@
+"""Robot time of a recording: moves at one speed and a dwell in each pose.
+
+A robot records an anchor's poses in the order of `ropes.data.recorder.plan`, which makes moves short.  The poses of a
+chain, and of any other recording, have an order of their own.
+"""
+
+import numpy as np
+
+from ropes.common.arrays import Floats
+from ropes.data.dataset import Dataset
+from ropes.data.recorder.plan import Plan
+from ropes.data.recorder.travel import travel_time
+
+#: Speed of every joint in rad/s, and seconds in each pose.
+SPEED, DWELL = 1.0, 0.5
+#: Anchors whose order is computed; further ones count as their mean.
+_MEASURED = 1_000
+
+
+def seconds_of_path(poses: Floats, *, speed: float = SPEED, dwell: float = DWELL) -> float:
+    """Seconds of robot time of poses in the order of recording.
+
+    Args:
+        poses: (n, joints) radians.
+        speed: largest speed of every joint, rad/s.
+        dwell: seconds in each pose.
+    """
+    return float(travel_time(poses[:-1], poses[1:], np.full(poses.shape[-1], speed)).sum() + dwell * len(poses))
+
+
+def robot_seconds(dataset: Dataset) -> float:
+    """Seconds of robot time of the training poses of a data set.
+
+    Frames on the way of moves cost nothing.  Of more than 1,000 anchors the first 1,000 are measured, and the others
+    count as their mean.
+
+    Raises:
+        UserError: no training split, or no joint angles.
+    """
+    poses, frames = dataset.states("train"), dataset.frames("train")
+    regimes = dataset.regimes
+    anchors, left = divmod(len(frames), len(regimes))
+    if left or not np.array_equal(frames.regime, np.tile(np.arange(len(regimes)), anchors)):
+        return seconds_of_path(poses)
+    measured = min(anchors, _MEASURED)
+    of_anchor = poses.reshape(anchors, len(regimes), -1)[:measured]
+    plan = Plan(joints=dataset.joints, regimes=regimes, poses=of_anchor, speed=np.full(poses.shape[-1], SPEED))
+    path = np.array([stop.pose for stops in plan.route(range(measured)) for stop in stops])
+    return seconds_of_path(path) * anchors / measured

@@ -1,0 +1,108 @@
+"""The tasks of the benchmark, frozen under a version: settings, test poses, budgets of robot time, tracks of labels.
+
+The true angles are not stored.  A seed and the setting's causal model determine them, and a checksum of each split
+tells whether the installed NumPy and SciPy still draw the same poses.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ropes.causal.scm import CausalModel
+from ropes.common.arrays import Floats
+from ropes.common.seeds import generator
+from ropes.errors import UserError, require_name
+from ropes.simulation.backgrounds import SceneName
+from ropes.simulation.panda import panda_setting
+
+VERSION = "v1"
+#: Seed of the data, poses of each test split, side of the images in pixels, and background.
+SEED, TEST_POSES, IMAGE_SIZE = 2026, 2_000, 128
+SCENE: SceneName = "panda-gym"
+#: Budgets of robot time, hours; an entry with more robot time has an open budget.
+HOURS = (2, 4, 8)
+#: Share by which an entry may exceed its budget.
+TOLERANCE = 0.02
+#: Track → largest number of labelled poses; None for any number.
+TRACKS: Mapping[str, int | None] = {"no-label": 0, "1000-labels": 1_000, "supervised": None}
+#: Task → test split → SHA-256 of the true angles, see `angles_digest`.
+DIGESTS: Mapping[str, Mapping[str, str]] = {
+    "panda-1c-independent": {"test-id": "334fb6f44704a5017507a7ebc5947e031cf7329e631f96bda6aa7e3ff3805d6f"},
+    "panda-2c-independent": {
+        "test-id": "017df3a12be94c27f25963f99ba064484a87fa869afd51ffe830123564c9eebe",
+        "test-ood": "f83533059aadb459e5f05c8651b74446f76b6d3c19ff848d98b3cf7f4c416a4f",
+    },
+    "panda-2c-causal": {
+        "test-id": "24108a5f8e513f403d8b5344075835d0b4f72322afe04fc4ca8db6a81fd68bf7",
+        "test-ood": "f83533059aadb459e5f05c8651b74446f76b6d3c19ff848d98b3cf7f4c416a4f",
+    },
+}
+#: Names of the tasks: those of the settings.
+TASKS = tuple(DIGESTS)
+#: Task → seconds of robot time of an anchor, by `ropes.data.robot_time` over 1,000 anchors.
+ANCHOR_SECONDS = {"panda-1c-independent": 10.1, "panda-2c-independent": 19.2, "panda-2c-causal": 19.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task: estimate the angles of the joints in every test pose from its images.
+
+    Attributes:
+        name: name of the setting.
+        joints: names in the URDF, in the order of the columns of predictions.
+        splits: names of the test splits.
+        training: causal model of the training poses, with both policies of each joint.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    splits: tuple[str, ...]
+    training: CausalModel
+
+    def angles(self, split: str) -> Floats:
+        """True angles of a test split, (poses, joints) radians.
+
+        Raises:
+            UserError: the installed NumPy or SciPy draws other poses than those of this version of the benchmark.
+        """
+        angles = _draw(self.name, split)
+        if angles_digest(angles) != DIGESTS[self.name][split]:
+            raise UserError(
+                f"NumPy and SciPy as installed draw other poses of {self.name}, {split}, than benchmark {VERSION}; "
+                "install the versions that ropes names, or a newer ropes"
+            )
+        return angles.copy()
+
+
+def task_named(name: str) -> Task:
+    """The task of that name.
+
+    Raises:
+        UserError: no such task.
+    """
+    require_name(name, TASKS, "task")
+    model = panda_setting(name).splits["train"]
+    return Task(name=name, joints=model.joints, splits=tuple(DIGESTS[name]), training=model)
+
+
+def angles_digest(angles: Floats) -> str:
+    """SHA-256 of angles (n, d) in whole microradians, little-endian 64-bit, row by row.
+
+    Rounding hides differences in the last bits between processors and versions of SciPy.
+    """
+    return hashlib.sha256(np.round(angles * 1e6).astype("<i8").tobytes()).hexdigest()
+
+
+def budget_of(robot_hours: float) -> int | None:
+    """The smallest budget in hours that this robot time keeps, within `TOLERANCE`; None where it exceeds all."""
+    return next((hours for hours in HOURS if robot_hours <= hours * (1 + TOLERANCE)), None)
+
+
+@cache
+def _draw(name: str, split: str) -> Floats:
+    """The poses that `ropes simulate --test-anchors 2000 --seed 2026` draws for a test split."""
+    model = panda_setting(name).splits[split]
+    return model.sample_observational(generator(SEED, split), TEST_POSES)
