@@ -21,6 +21,7 @@ from ropes.cli.imports import Import
 from ropes.cli.package import Card, Package
 from ropes.cli.record import Record
 from ropes.cli.results import Csv, Report, Reproduce, Tables
+from ropes.cli.score import Score
 from ropes.cli.simulate import Simulate
 from ropes.cli.watch import Watch
 
@@ -60,6 +61,7 @@ COMMANDS: dict[str, type[Command]] = {
     "report": Report,
     "csv": Csv,
     "reproduce": Reproduce,
+    "score": Score,
     "tables": Tables,
 }
 

@@ -207,6 +207,7 @@ class Predict:
       ropes predict runs/two-cameras --images photos
       ropes predict runs/two-cameras --images photos --poses panda_hand
       ropes predict panda-2c --images photos --overlay overlays
+      ropes predict panda-2c --images data/benchmark --predictions panda-2c.npz
     """
 
     run: RunFolder
@@ -224,6 +225,9 @@ class Predict:
     camera_file: Path | None = None
     """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the format of meta/ropes.json;
     those of the data set or the setting if omitted."""
+    predictions: Path | None = None
+    """Write the predictions for the test poses of the benchmark to this .npz file in place of printing (see ropes
+    score); --images is a data set with these poses."""
     precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that estimate joints,
     the faster one on this machine for others. Method ropes uses 32-true."""
@@ -233,12 +237,23 @@ class Predict:
             raise UserError("--urdf needs --poses or --overlay")
         if self.camera_file is not None and self.overlay is None:
             raise UserError("--camera-file needs --overlay")
+        if self.predictions is not None and (self.poses is not None or self.overlay is not None):
+            raise UserError("--predictions has angles alone; leave --poses and --overlay out")
 
     def execute(self) -> None:
-        """Print one line for each prediction."""
+        """Print one line for each prediction, or write the predictions for the benchmark."""
         sources = image_sources(self.images)
-        from ropes.inference.prediction import predict_lines
         from ropes.models.registry import find_run
+
+        if self.predictions is not None:
+            from ropes.evaluation.benchmark.own_run import predict_test_poses
+
+            if not isinstance(sources, Path):
+                raise UserError("--predictions needs --images DATA, a data set with the test poses of the benchmark")
+            predict_test_poses(find_run(self.run), sources, self.predictions, precision=self.precision)
+            print(f"wrote {self.predictions}")
+            return
+        from ropes.inference.prediction import predict_lines
 
         options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
         if self.overlay is not None:

@@ -16,7 +16,7 @@ from ropes.methods.training.run_log import LoggerName
 from ropes.simulation.backgrounds import SceneName
 
 #: Pages in docs/ with tables of results.
-_PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+_PAGES = ("benchmark", "camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(methods_of('joints'))}; "
     f"for disentanglement {', '.join(methods_of('factors'))}; "

@@ -3,7 +3,7 @@
 A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
 `NAME-PRESET/label-free` is the table of joint angles without our lines that use labels, `NAME-PRESET/labels` says how
 many labels a supervised method needs for the same errors, and `NAME-PRESET/optional` is a note as long as the
-experiment has no committed results.
+experiment has no committed results.  `benchmark/TASK` is the table of the benchmark's entries in `benchmark/`.
 """
 
 import re
@@ -14,6 +14,7 @@ from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.report.actions import action_markdown
+from ropes.report.benchmark import benchmark_markdown
 from ropes.report.cameras import cameras_markdown
 from ropes.report.curves import overtaken_markdown
 from ropes.report.markdown import markdown
@@ -72,6 +73,8 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 def _of_marker(results_dir: Path, name: str) -> str:
     """The text behind a marker of that name."""
     file, _, form = name.partition("/")
+    if file == "benchmark":
+        return wrapped(benchmark_markdown(results_dir / file, form))
     if form not in ("", "label-free", "labels", "optional"):
         raise UserError(f"table:{name} has the form {form!r}; leave it out, or give label-free, labels or optional")
     if form == "optional" and not (results_dir / f"{file}.json").exists():

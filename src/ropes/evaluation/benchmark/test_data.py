@@ -1,0 +1,38 @@
+"""Checks that a data set shows the test poses of a task."""
+
+import numpy as np
+
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.evaluation.benchmark.task import IMAGE_SIZE, SCENE, SEED, TEST_POSES, Task
+
+#: Data sets store angles with 32 bits.
+_ROUNDING = 1e-5
+
+
+def require_test_poses(dataset: Dataset, task: Task) -> None:
+    """Check that a data set has the scene, the image size and the test poses of a task; pixels are not compared.
+
+    Renderers draw slightly different pixels in other versions, angles are the same on every machine.
+
+    Raises:
+        UserError: it has others.
+    """
+    setting = (dataset.provenance or {}).get("setting", {})
+    scene, size = setting.get("scene", "white"), (IMAGE_SIZE, IMAGE_SIZE)
+    faults = [f"scene {scene}, not {SCENE}"] if scene != SCENE else []
+    faults += [f"setting {setting.get('name')}, not {task.name}"] if setting.get("name") != task.name else []
+    faults += [f"images of {dataset.image_shape}, not {size}"] if dataset.image_shape != size else []
+    if setting.get("camera_level", "clean") != "clean":
+        faults.append(f"camera faults of level {setting['camera_level']}")
+    for split in () if faults else task.splits:
+        angles = dataset.states(split)
+        if angles.shape != (TEST_POSES, len(task.joints)):
+            faults.append(f"{len(angles)} poses of {split}, not {TEST_POSES}")
+        elif np.abs(angles - task.angles(split)).max() > _ROUNDING:
+            faults.append(f"other poses of {split}")
+    if faults:
+        raise UserError(
+            f"{dataset.path} has {faults[0]}; make it with `ropes simulate --setting {task.name} --scene {SCENE} "
+            f"--test-anchors {TEST_POSES} --seed {SEED}`"
+        )
