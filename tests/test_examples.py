@@ -16,6 +16,7 @@ from ropes.causal.scm import Regime
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
 from ropes.evaluation.actions import evaluate_actions
+from ropes.evaluation.benchmark import TASKS, read_predictions, task_named
 from ropes.methods import fit as fitting
 from ropes.methods.ropes.fit import fit
 from ropes.simulation.actions import SYSTEMATIC, TRAIN, VALIDATION
@@ -156,6 +157,19 @@ def exchange_cameras(data: Path, out: Path) -> Path:
         states=states,
         cameras=dataset.cameras[::-1],
     )
+
+
+@pytest.mark.slow
+def test_prior_mean_of_the_benchmark_is_the_committed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run(monkeypatch, "benchmark_prior_mean.py", tmp_path)
+    for name in TASKS:
+        task = task_named(name)
+        made, committed = (
+            read_predictions(folder / f"prior-mean-{name}.npz", task) for folder in (tmp_path, EXAMPLES / "benchmark")
+        )
+        for split in task.splits:
+            np.testing.assert_allclose(made[split].angles, committed[split].angles, atol=1e-6)
+            assert np.ptp(made[split].angles, axis=0).max() == 0
 
 
 @pytest.mark.slow

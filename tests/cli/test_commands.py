@@ -180,7 +180,17 @@ def test_commands_call_their_functions(
 def test_tables_command_checks_the_readme_and_the_docs(stub: Stub) -> None:
     calls = stub("ropes.report.readme_tables.update")
     assert cli.main(["tables", "--check"]) == 0
-    names = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+    names = (
+        "benchmark",
+        "camera-levels",
+        "curves",
+        "deltas",
+        "disentanglement",
+        "eq3",
+        "results",
+        "supervised",
+        "trust",
+    )
     pages = ("README.md", *(f"docs/{name}.md" for name in names))
     assert calls == [((Path(page), Path("results"), True), {}) for page in pages]
 

@@ -205,6 +205,7 @@ def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Pa
         "README.md",
         *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "results", "supervised")),
         "docs/camera-levels.md",
+        "docs/benchmark.md",
     ],
 )
 def test_repository_pages_match_the_stored_results(page: str) -> None:

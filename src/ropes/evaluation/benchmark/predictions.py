@@ -107,16 +107,17 @@ def _joined(error: Exception) -> str:
 
 def _read_npz(path: Path, task: Task) -> dict[str, NDArray[np.generic]]:
     """The arrays of an archive, without the names of the joints."""
+    arrays: dict[str, NDArray[np.generic]] = {}
     with path.open("rb") as stream:
         if stream.read(2) != b"PK":
             raise ValueError("this is no .npz archive; write it with numpy.savez_compressed")
-    with np.load(path, allow_pickle=False) as archive:
-        arrays: dict[str, NDArray[np.generic]] = {}
-        for name in archive.files:
-            try:
-                arrays[name] = np.asarray(archive[name])
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}; store plain numbers, and joints as a list of names") from error
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as archive:
+            for name in archive.files:
+                try:
+                    arrays[name] = np.asarray(archive[name])
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}; store plain numbers, and joints as a list of names") from error
     if "joints" not in arrays:
         raise ValueError(f"no array joints; it must be {_listed(task.joints)}")
     _require_joints([str(name) for name in arrays.pop("joints").reshape(-1)], task)
