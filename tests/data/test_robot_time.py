@@ -8,7 +8,7 @@ import pytest
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.plan import Plan
 from ropes.data.robot_time import DWELL, SPEED, robot_seconds, seconds_of_path
-from tests import tiny, tiny_chains
+from tests import tiny_chains
 
 
 def test_moves_take_as_long_as_their_slowest_joint() -> None:

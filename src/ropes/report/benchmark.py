@@ -25,8 +25,8 @@ _ABOUT = (
     "joints. Within a budget and a track, the smallest error in distribution comes first."
 )
 _PUBLISHED = (
-    f"† Published, on the paper's own images and test poses. The paper gives no robot time; its {ANCHORS:,} anchors are "
-    "counted as ours. Its lines to radians for shifted poses may be fitted on shifted poses."
+    f"† Published, on the paper's own images and test poses. The paper gives no robot time; its {ANCHORS:,} anchors "
+    "count as ours do. Its lines to radians for shifted poses may be fitted on shifted poses."
 )
 
 

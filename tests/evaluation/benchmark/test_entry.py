@@ -27,8 +27,9 @@ def about(**changes: Any) -> dict[str, Any]:
 
 def write_predictions(path: Path, error: float, *, intervals: bool = False) -> Path:
     angles = TASK.angles("test-id") + error
-    ends = {"test-id-lower": angles - 0.2, "test-id-upper": angles + 0.2} if intervals else {}
-    np.savez(path, joints=TASK.joints, **{"test-id": angles, **ends})
+    content: dict[str, Any] = {"joints": TASK.joints, "test-id": angles}
+    content |= {"test-id-lower": angles - 0.2, "test-id-upper": angles + 0.2} if intervals else {}
+    np.savez(path, **content)
     return path
 
 
