@@ -71,6 +71,13 @@ def test_written_predictions_are_read_again(tmp_path: Path) -> None:
         write_predictions(tmp_path / "mine.csv", TASK, {"test-id": given})
 
 
+def test_a_single_large_error_is_scored(tmp_path: Path) -> None:
+    content = arrays()
+    content["test-id"][0] = 400.0
+    np.savez(tmp_path / "mine.npz", **content)
+    assert score(TASK, read_predictions(tmp_path / "mine.npz", TASK))["test-id"]["panda_joint2"].rms_degrees > 400
+
+
 def changed(name: str, change: Callable[[Any], Any]) -> Callable[[Arrays], None]:
     return lambda content: content.__setitem__(name, change(content[name]))
 
@@ -92,7 +99,8 @@ def put(value: float, name: str = "test-id") -> Callable[[Arrays], None]:
         ),
         (changed("test-id", lambda angles: angles[:, :2]), "test-id has shape (2000, 2)"),
         (changed("test-id", lambda angles: angles.astype(str)), "not numbers"),
-        (changed("test-id", np.degrees), "panda_joint2 has a median of"),
+        (changed("test-id", np.degrees), "above a full turn; give radians, not degrees"),
+        (changed("test-id", lambda angles: angles + [7, 0, 0]), "test-id: panda_joint2 has a median of 7."),
         (changed("test-id", lambda angles: angles.astype(object)), "test-id: Object arrays cannot be loaded"),
         (put(float("nan")), "test-id, pose 3, panda_joint4: not a finite number"),
         (put(float("inf"), "test-id-upper"), "test-id-upper, pose 3, panda_joint4: not a finite number"),

@@ -22,7 +22,7 @@ from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import TEST_POSES, Task
 
 _ENDS = ("lower", "upper")
-#: A joint whose median angle is larger than a full turn is in degrees.
+#: Radians; a joint whose median angle is larger is refused as one in degrees.
 _TURN = 2 * np.pi
 
 
@@ -176,7 +176,7 @@ def _of_split(arrays: Mapping[str, NDArray[np.generic]], split: str, task: Task)
     large = np.median(np.abs(angles), axis=0) > _TURN
     if large.any():
         joint, median = task.joints[int(large.argmax())], np.median(np.abs(angles[:, large.argmax()]))
-        raise ValueError(f"{split}: {joint} has a median of {median:.3g}; angles are in radians, not in degrees")
+        raise ValueError(f"{split}: {joint} has a median of {median:.3g}, above a full turn; give radians, not degrees")
     given = [end for end in _ENDS if f"{split}-{end}" in arrays]
     if len(given) == 1:
         raise ValueError(f"{split} has {given[0]} ends of intervals alone; give lower and upper ends")
