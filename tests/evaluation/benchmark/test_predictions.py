@@ -100,7 +100,7 @@ def put(value: float, name: str = "test-id") -> Callable[[Arrays], None]:
         (changed("test-id", lambda angles: angles[:, :2]), "test-id has shape (2000, 2)"),
         (changed("test-id", lambda angles: angles.astype(str)), "not numbers"),
         (changed("test-id", np.degrees), "above a full turn; give radians, not degrees"),
-        (changed("test-id", lambda angles: angles + [7, 0, 0]), "test-id: panda_joint2 has a median of 7."),
+        (changed("test-id", lambda angles: np.add(angles, (7, 0, 0))), "test-id: panda_joint2 has a median of 7."),
         (changed("test-id", lambda angles: angles.astype(object)), "test-id: Object arrays cannot be loaded"),
         (put(float("nan")), "test-id, pose 3, panda_joint4: not a finite number"),
         (put(float("inf"), "test-id-upper"), "test-id-upper, pose 3, panda_joint4: not a finite number"),

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ropes.common.seeds import generator
+from ropes.data.chains import TURNS
 from ropes.data.recorder.plan import Plan
 from ropes.data.robot_time import SPEED, seconds_of_path
 from ropes.errors import UserError
@@ -14,6 +16,7 @@ from ropes.evaluation.benchmark import task as frozen
 from ropes.evaluation.benchmark.task import (
     ANCHOR_SECONDS,
     DIGESTS,
+    HOURS,
     SEED,
     TASKS,
     TEST_POSES,
@@ -93,6 +96,34 @@ def test_seconds_of_an_anchor_are_those_of_the_recorders_order(name: str) -> Non
     plan = Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=np.full(len(model.joints), SPEED))
     path = np.array([stop.pose for stops in plan.route(range(anchors)) for stop in stops])
     assert seconds_of_path(path) / anchors == pytest.approx(ANCHOR_SECONDS[name], rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TASKS if not task_named(name).training.weights])
+def test_page_has_the_seconds_of_a_chain(name: str) -> None:
+    chains = 300
+    path, _ = task_named(name).training.sample_chains(generator(SEED, "chains"), chains, TURNS)
+    seconds = seconds_of_path(path.reshape(-1, path.shape[-1])) / chains
+    assert seconds == pytest.approx(float(page_row(name)[1].removesuffix(" s")), rel=0.02)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_page_counts_the_anchors_and_chains_of_each_budget(name: str) -> None:
+    anchor, chain, *numbers = page_row(name)
+    assert anchor == f"{ANCHOR_SECONDS[name]} s"
+    for seconds, counts in zip((anchor, chain), numbers, strict=True):
+        if seconds:
+            each = float(seconds.removesuffix(" s"))
+            assert counts == ", ".join(f"{int(hours * 3600 / each):,}" for hours in HOURS)
+    assert bool(chain) == (not task_named(name).training.weights)
+
+
+def page_row(name: str) -> list[str]:
+    """The entries of a task in the page's table of robot times."""
+    page = (Path(__file__).parents[3] / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    lines = page.partition("| task | an anchor |")[2].splitlines()
+    row = next(line for line in lines if line.startswith(f"| `{name}`"))
+    return [entry.strip() for entry in row.strip("|").split("|")][1:]
 
 
 @pytest.mark.slow
