@@ -201,7 +201,14 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true --trial"
     assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "settings": None}
-    options |= {"workers": None, "processes": None, "recorded": None, "precision": "32-true", "scene": None}
+    options |= {
+        "workers": None,
+        "processes": None,
+        "recorded": None,
+        "precision": "32-true",
+        "scene": None,
+        "mesh": None,
+    }
     options |= {"trial": True, "logger": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]

@@ -160,17 +160,6 @@ def test_missing_packaged_estimator_is_reported_first(tmp_path: Path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
-def test_folder_keeps_its_meshes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "demo"
-    monkeypatch.setattr(fits, "fit", _interrupt)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            reproduce("demo", preset="compact", out=out, mesh="full", show=False)
-    assert read_json(out / "experiment.json")["experiment"]["mesh"] == "full"
-    with pytest.raises(UserError, match="holds another experiment, preset, scene or mesh"):
-        reproduce("demo", preset="compact", out=out, show=False)
-
-
 def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from ropes.causal.scm import CausalModel
+from ropes.common.files import read_json
 from ropes.data.chains import Chains
 from ropes.data.recorder.plan import Plan, draw_anchor
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
+from ropes.experiments import fits
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.experiments.run import reproduce
@@ -62,6 +64,21 @@ def test_mesh_is_for_experiments_with_arms(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="this experiment renders no arm; leave --mesh out"):
         reproduce("disentanglement", preset="compact", out=tmp_path / "out", mesh="full", show=False)
     assert not (tmp_path / "out").exists()
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_folder_keeps_its_meshes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "demo"
+    monkeypatch.setattr(fits, "fit", _interrupt)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, mesh="full", show=False)
+    assert read_json(out / "experiment.json")["experiment"]["mesh"] == "full"
+    with pytest.raises(UserError, match="holds another experiment, preset, scene or mesh"):
+        reproduce("demo", preset="compact", out=out, show=False)
 
 
 @pytest.mark.parametrize(("preset", "mesh"), [("compact", "simplified"), ("paper", "full")])
