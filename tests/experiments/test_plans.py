@@ -9,7 +9,8 @@ import pytest
 from ropes.causal.scm import CausalModel
 from ropes.common.files import read_json
 from ropes.data.chains import Chains
-from ropes.data.recorder.plan import Plan, draw_anchor
+from ropes.data.recorder.plan import draw_plan
+from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments import fits
@@ -248,8 +249,7 @@ def test_robot_hours_compares_anchors_and_chains_of_the_same_robot_time() -> Non
 
 def _robot_seconds(model: CausalModel) -> tuple[float, float]:
     """Seconds of an anchor, in the recorder's order, and of a chain, with .5 s in each pose."""
-    poses = np.stack([draw_anchor(model, 0, anchor, 0) for anchor in range(40)])
-    plan = Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=np.ones(len(model.joints)))
+    plan = draw_plan(AnchorProtocol(model), 40, 0, np.ones(len(model.joints)))
     path = np.array([stop.pose for stops in plan.route(range(40)) for stop in stops])
     chains = Chains.draw(model, 100, 0, seed=0).poses
     return plan.travel(path) / 40 + 0.5 * 13, plan.travel(chains.reshape(-1, chains.shape[-1])) / 100 + 0.5 * 31

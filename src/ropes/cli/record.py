@@ -26,10 +26,11 @@ class Record:
     r"""Drive an arm through the protocol and record a data set: one frame of each camera in each pose.
 
     The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To resume, run the
-    same command again. To extend a finished data set, give a larger --anchors.
+    same command again. To extend a finished data set, give a larger --anchors or --chains.
 
     Example:
       ropes record --robot simulated --anchors 20 --out data/simulated
+      ropes record --robot simulated --chains 12 --out data/chains
       ropes record --robot simulated --camera-level webcam --scene panda-gym --anchors 20 --out data/webcam
       ropes record --robot simulated --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -0.6:0.6 -1.2:1.2 --anchors 20 --out data/kuka
@@ -45,8 +46,11 @@ class Record:
     """simulated, lerobot, ros2, python, or a kind of another package."""
     out: Path
     """Folder of the data set."""
-    anchors: int
+    anchors: int | None = None
     """Anchors of the data set; each has one pose under every regime."""
+    chains: int | None = None
+    """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves five
+    times in a chain."""
     cameras: tuple[str, ...] = ()
     """NAME=SOURCE of each camera: number or device file of a webcam, address of a stream, a file that another program
     replaces, or a folder to which it adds images; the robot's own cameras if omitted. For a simulated arm
@@ -89,14 +93,16 @@ class Record:
     seed: int = 0
     """Random seed; equal seeds give equal poses."""
     redraw: bool = False
-    """Replace anchors that would collide by new random ones, instead of refusing the plan."""
+    """Replace anchors or chains that would collide by new random ones, instead of refusing the plan."""
     plan: bool = False
     """Print and simulate the plan only."""
     yes: bool = False
     """Move a real arm without asking."""
 
     def __post_init__(self) -> None:
-        at_least(1, anchors=self.anchors)
+        if (self.anchors is None) == (self.chains is None):
+            raise UserError("give either --anchors or --chains")
+        at_least(1, anchors=self.anchors, chains=self.chains)
         at_least(0, seed=self.seed)
         for option, value in (("--speed", self.speed), ("--tolerance", self.tolerance)):
             if value is not None and not 0 < value < math.inf:
@@ -132,6 +138,7 @@ class Record:
         return RecordOptions(
             kind=self.robot,
             anchors=self.anchors,
+            chains=self.chains,
             setting=setting,
             limits=limits,
             cameras=cameras,

@@ -44,16 +44,13 @@ class Chains:
         Raises:
             UserError: the joints depend on one another.
         """
-        try:
-            poses, regimes = model.sample_chains(generator(seed, "chains"), chains, TURNS)
-        except ValueError as error:
-            raise UserError(f"chains need independent joints, but {error}; simulate anchors") from error
+        poses, regimes = sample_chains(model, generator(seed, "chains"), chains)
         return cls(poses=poses, regimes=regimes, frames_per_move=frames_per_move)
 
     @property
     def record(self) -> dict[str, int]:
         """The description for `meta/ropes.json`."""
-        return {"chains": len(self.poses), "turns": TURNS, "frames_per_move": self.frames_per_move}
+        return description(len(self.poses), self.frames_per_move)
 
     @property
     def plans(self) -> list[SplitPlan]:
@@ -71,6 +68,27 @@ class Chains:
         on_the_way = before + shares * (after - before)
         states = {"train": self.poses, MOVES: on_the_way}
         return {name: angles.reshape(-1, joints) for name, angles in states.items() if angles.size}
+
+
+def sample_chains(model: CausalModel, rng: np.random.Generator, chains: int) -> tuple[Floats, Ints]:
+    """Draw chains of `TURNS` moves of each joint, see `CausalModel.sample_chains`.
+
+    Returns:
+        Angles in radians, (chains, 1 + moves, joints); and the index in `model.regimes` of the intervention that leads
+        to each pose, (chains, 1 + moves).
+
+    Raises:
+        UserError: the joints depend on one another.
+    """
+    try:
+        return model.sample_chains(rng, chains, TURNS)
+    except ValueError as error:
+        raise UserError(f"chains need independent joints, but {error}; use anchors") from error
+
+
+def description(chains: int, frames_per_move: int) -> dict[str, int]:
+    """The entry `chains` of `meta/ropes.json`."""
+    return {"chains": chains, "turns": TURNS, "frames_per_move": frames_per_move}
 
 
 def even_shares(frames: int) -> Floats:

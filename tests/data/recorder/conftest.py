@@ -70,11 +70,12 @@ def make_options(setting: Setting, limits: Limits) -> MakeOptions:
     def make(**changes: Any) -> RecordOptions:
         given: dict[str, Any] = {
             "kind": "simulated",
-            "anchors": 2,
             "setting": setting,
             "limits": limits,
             "settling": Settling(settle=0.15),
         }
+        if "chains" not in changes:
+            given["anchors"] = 2
         return RecordOptions(**(given | changes))
 
     return make

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ropes.data.chains import TURNS
 from ropes.data.recorder.limits import JointLimits, Limits
-from ropes.data.recorder.plan import BLOCK, draw_anchor, draw_plan
+from ropes.data.recorder.plan import Plan, draw_plan
+from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol
 from ropes.data.recorder.route import Route, describe, duration, free_route, require_free_start, travel_seconds
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -16,6 +18,15 @@ from tests.data.recorder.conftest import WORKSPACE
 
 LIMITS = Limits(dict.fromkeys(tiny.JOINTS, JointLimits(-1.5, 1.5, 1.0)), WORKSPACE)
 MODEL = tiny.model()
+BLOCK = AnchorProtocol.block
+
+
+def chains_of(chains: int, seed: int) -> Plan:
+    return draw_plan(ChainProtocol(MODEL), chains, seed, LIMITS.speeds(tiny.JOINTS))
+
+
+def plan_of(anchors: int, seed: int) -> Plan:
+    return draw_plan(AnchorProtocol(MODEL), anchors, seed, LIMITS.speeds(tiny.JOINTS))
 
 
 def wall(position: NDArray[np.float64], at: float) -> Collision | None:
@@ -25,37 +36,40 @@ def wall(position: NDArray[np.float64], at: float) -> Collision | None:
 
 
 def test_each_intervention_moves_only_its_joint() -> None:
-    plan = draw_plan(MODEL, 4, 3, LIMITS)
+    plan = plan_of(4, 3)
     assert plan.poses.shape == (4, 5, 2)
-    for regime, poses in zip(plan.regimes[1:], plan.poses.swapaxes(0, 1)[1:], strict=True):
+    for regime, poses in zip(MODEL.regimes[1:], plan.poses.swapaxes(0, 1)[1:], strict=True):
         moved = (poses != plan.poses[:, 0]).any(axis=0)
         assert moved.tolist() == [joint == regime.joint for joint in plan.joints]
 
 
 def test_a_longer_plan_begins_with_the_shorter_one() -> None:
-    short, long, other = draw_plan(MODEL, 3, 3, LIMITS), draw_plan(MODEL, 7, 3, LIMITS), draw_plan(MODEL, 3, 4, LIMITS)
+    short, long, other = plan_of(3, 3), plan_of(7, 3), plan_of(3, 4)
     assert np.array_equal(short.poses, long.poses[:3])
     assert not np.isclose(short.poses, other.poses).any()
 
 
 def test_route_visits_every_pose_once_block_by_block() -> None:
-    plan = draw_plan(MODEL, 2 * BLOCK + 3, 0, LIMITS)
+    plan = plan_of(2 * BLOCK + 3, 0)
     route = plan.route(range(2 * BLOCK + 3))
-    anchors = [stops[0].anchor for stops in route]
+    anchors = [stops[0].episode for stops in route]
     assert sorted(anchors[:BLOCK]) == list(range(BLOCK))
     assert sorted(anchors) == list(range(2 * BLOCK + 3))
     assert anchors != sorted(anchors)
     for stops in route:
         assert sorted(stop.regime for stop in stops) == list(range(5))
-        assert {stop.anchor for stop in stops} == {stops[0].anchor}
-        assert all(np.array_equal(stop.pose, plan.poses[stop.anchor, stop.regime]) for stop in stops)
-    assert [stops[0].anchor for stops in plan.route([7, 2])] == [2, 7]
+        assert {stop.episode for stop in stops} == {stops[0].episode}
+        assert all(np.array_equal(stop.pose, plan.poses[stop.episode, stop.regime]) for stop in stops)
+    assert [stops[0].episode for stops in plan.route([7, 2])] == [2, 7]
 
 
 def test_pose_order_shortens_the_recording() -> None:
-    plan = draw_plan(MODEL, 10, 0, LIMITS)
+    plan = plan_of(10, 0)
     moving, returning = travel_seconds(plan, plan.route(range(10)))
-    assert len(plan.returning(range(10))) == 10 * 8
+    back = plan.protocol.returning(plan.poses)
+    assert back is not None
+    assert returning == plan.travel(back)
+    assert len(back) == 10 * 8
     assert moving < 0.65 * returning
     lines = list(describe(Route(plan, plan.route(range(4, 10)), 99), 0.3, {frozenset(("a", "b"))}, 4, ["c", "d"]))
     assert lines[0].startswith("plan: 4 are recorded, 6 are left; 10 anchors of 5 poses, joints elbow, wrist")
@@ -65,14 +79,14 @@ def test_pose_order_shortens_the_recording() -> None:
 
 
 def test_colliding_plan_error_names_the_pose() -> None:
-    plan = draw_plan(MODEL, 2, 0, LIMITS)
+    plan = plan_of(2, 0)
     stop = max((stop for stops in plan.route([0, 1]) for stop in stops), key=lambda stop: stop.pose[0])
-    with pytest.raises(UserError, match=f"elbow touches the wall in pose {stop.regime} of anchor {stop.anchor}"):
+    with pytest.raises(UserError, match=f"elbow touches the wall in pose {stop.regime} of anchor {stop.episode}"):
         free_route(plan, [0, 1], partial(wall, at=stop.pose[0] - 1e-6), show=False)
 
 
 def test_moves_are_checked_between_poses_and_between_anchors() -> None:
-    plan, seen = draw_plan(MODEL, 12, 0, LIMITS), list[NDArray[np.float64]]()
+    plan, seen = plan_of(12, 0), list[NDArray[np.float64]]()
 
     def check(positions: NDArray[np.float64]) -> Collision | None:
         seen.append(positions)
@@ -89,7 +103,7 @@ def test_moves_are_checked_between_poses_and_between_anchors() -> None:
 
 
 def test_collision_on_the_way_names_the_target_pose() -> None:
-    plan = draw_plan(MODEL, 1, 0, LIMITS)
+    plan = plan_of(1, 0)
     [stops] = plan.route([0])
     middle = (stops[2].pose + stops[3].pose) / 2
 
@@ -105,19 +119,67 @@ def test_collision_on_the_way_names_the_target_pose() -> None:
 
 
 def test_colliding_anchors_are_redrawn() -> None:
-    free, redraw = draw_plan(MODEL, 9, 0, LIMITS), partial(draw_anchor, MODEL, 0)
+    free = plan_of(9, 0)
     highest = sorted(free.poses[..., 0].max(axis=1))[-3]
-    found = free_route(free, range(9), partial(wall, at=highest + 1e-9), redraw=redraw, show=False)
+    found = free_route(free, range(9), partial(wall, at=highest + 1e-9), redraw=True, show=False)
     plan = found.plan
     assert plan.redrawn == 2
     assert plan.poses[..., 0].max() <= highest + 1e-9
     assert (plan.poses == free.poses).all(axis=(1, 2)).sum() == 7
     for stops in found.stops:
-        assert all(np.array_equal(stop.pose, plan.poses[stop.anchor, stop.regime]) for stop in stops)
+        assert all(np.array_equal(stop.pose, plan.poses[stop.episode, stop.regime]) for stop in stops)
     with pytest.raises(UserError, match=r"anchor 0: elbow touches the wall in 50 draws; give narrower --ranges"):
-        free_route(draw_plan(MODEL, 1, 0, LIMITS), [0], partial(wall, at=-2), redraw=redraw, show=False)
+        free_route(plan_of(1, 0), [0], partial(wall, at=-2), redraw=True, show=False)
 
 
 def test_durations_are_formatted_briefly() -> None:
     assert [duration(seconds) for seconds in (9.6, 600, 9000)] == ["10 s", "10 min", "2.5 h"]
-    assert duration(draw_plan(MODEL, 1, 0, LIMITS).travel(np.zeros((3, 2)))) == "0 s"
+    assert duration(plan_of(1, 0).travel(np.zeros((3, 2)))) == "0 s"
+
+
+def test_each_move_of_a_chain_changes_the_joint_whose_turn_it_is() -> None:
+    plan, wrist = chains_of(30, 3), [regime.joint == "wrist" for regime in MODEL.regimes]
+    assert plan.poses.shape == (30, 1 + 2 * TURNS, 2)
+    assert (plan.regimes[:, 0] == 0).all()
+    moved = plan.poses[:, 1:] != plan.poses[:, :-1]
+    assert (moved == np.array([[True, False], [False, True]] * TURNS)).all()
+    assert (np.array(wrist)[plan.regimes[:, 1:]] == moved[..., 1]).all()
+    for number in range(1, 5):  # the angles are those of the policy
+        regime = MODEL.regimes[number]
+        assert regime.joint is not None
+        angles = plan.poses[plan.regimes == number][:, tiny.JOINTS.index(regime.joint)]
+        mean, variance = MODEL.interventions[regime.joint][regime.policy - 1].moments()
+        assert angles.mean() == pytest.approx(mean, abs=5 * (variance / len(angles)) ** 0.5)
+    assert np.array_equal(chains_of(7, 3).poses, plan.poses[:7])
+    assert not np.isclose(chains_of(7, 4).poses, plan.poses[:7]).any()
+
+
+def test_chains_follow_in_the_order_of_the_draw() -> None:
+    plan = chains_of(12, 0)
+    route = plan.route([7, 2, 11])
+    assert [[stop.episode for stop in stops] for stops in route] == [[k] * 11 for k in (2, 7, 11)]
+    assert [stop.place for stop in route[0]] == list(range(11))
+    assert [stop.regime for stop in route[0]] == plan.regimes[2].tolist()
+    lines = list(describe(Route(plan, route, 99), 0.3, [], 9))
+    assert lines[0] == "plan: 9 are recorded, 3 are left; 12 chains of 11 poses, joints elbow, wrist"
+    assert not any("goes back" in line for line in lines)
+    moving = plan.travel(np.concatenate([plan.poses[k] for k in (2, 7, 11)]))
+    assert travel_seconds(plan, route) == (pytest.approx(moving), None)
+    assert f"robot time: about {duration(moving + 33 * 0.9)}, {duration(moving)} of it moves" in lines
+
+
+def test_chains_that_collide_are_refused_or_redrawn() -> None:
+    free = chains_of(9, 0)
+    highest = sorted(free.poses[..., 0].max(axis=1))[-3]
+    check = partial(wall, at=highest + 1e-9)
+    with pytest.raises(UserError, match=r"wall (in|on the way to) pose \d+ of chain \d; .* to draw such chains again"):
+        free_route(free, range(9), check, show=False)
+    plan = free_route(free, range(9), check, redraw=True, show=False).plan
+    same = (plan.poses == free.poses).all(axis=(1, 2))
+    assert plan.redrawn == 2 == 9 - same.sum()
+    assert plan.poses[..., 0].max() <= highest
+    assert (plan.regimes == free.regimes).all(axis=1)[same].all()
+    for chain in np.flatnonzero(~same).tolist():
+        draws = [plan.protocol.draw(0, chain, attempt) for attempt in range(1, 50)]
+        assert any(np.array_equal(poses, plan.poses[chain]) for poses, _ in draws)
+        assert not (plan.regimes[chain] == free.regimes[chain]).all()

@@ -1,4 +1,4 @@
-"""Checks the frames of an anchor as it comes, and whether cameras were exchanged since the recording began."""
+"""Checks the frames of an episode as it comes, and whether cameras were exchanged since the recording began."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ropes.causal.scm import Regime
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats, Images, Ints
 from ropes.data import parquet, schema
 from ropes.data.recorder.folder import RecordingFolder
+from ropes.data.recorder.protocols import Protocol
 from ropes.data.recorder.stillness import Noise, grey
 from ropes.data.recordings.survey import motion
 from ropes.errors import UserError
@@ -24,76 +24,81 @@ _SHARP, _RECENT = 0.5, 200
 _CLIPPED, _REAL = 0.05, 0.5
 #: Cameras are exchanged where the images of each other fit better by this factor than their own.
 _BETTER = 2.0
-#: Anchors whose images are compared: the arm stands elsewhere in each, and the light changes over the days.
-_ANCHORS = 4
+#: Episodes whose images are compared: the arm stands elsewhere in each, and the light changes over the days.
+_EPISODES = 4
 Means = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with an anchor; `again` says whether another try can mend it."""
+    """What is wrong with an episode; `again` says whether another try can mend it."""
 
     what: str
     again: bool
 
 
-class AnchorChecks:
-    """Checks anchors; it learns from them how sharp the frames of a camera are.
+class EpisodeChecks:
+    """Checks episodes; it learns from them how sharp the frames of a camera are.
 
     Args:
-        regimes: order of the poses of an anchor.
-        joints: order of the angles.
+        protocol: what an episode is.
         noise: of each camera.
     """
 
-    def __init__(self, regimes: Sequence[Regime], joints: Sequence[str], noise: Mapping[str, Noise]) -> None:
-        self._regimes, self._joints, self._noise = tuple(regimes), tuple(joints), noise
+    def __init__(self, protocol: Protocol, noise: Mapping[str, Noise]) -> None:
+        self._protocol, self._noise = protocol, noise
         self._usual: dict[str, deque[float]] = {name: deque(maxlen=_RECENT) for name in noise}
 
-    def faults(self, frames: Mapping[str, Sequence[Images]], poses: Floats, still: Sequence[bool]) -> list[Fault]:
-        """What is wrong with an anchor.
+    def faults(
+        self, frames: Mapping[str, Sequence[Images]], poses: Floats, regimes: Ints, still: Sequence[bool]
+    ) -> list[Fault]:
+        """What is wrong with an episode.
 
         Args:
-            frames: of each camera, one for each regime.
-            poses: commanded angles, (regimes, joints).
+            frames: of each camera, one for each pose.
+            poses: commanded angles, (poses, joints).
+            regimes: number of the regime of each pose, (poses,).
             still: whether successive frames of each pose were equal.
 
         Raises:
             UserError: a camera shows the same picture in all poses.
         """
+        names = [self._protocol.pose_name(place, regime) for place, regime in enumerate(regimes.tolist())]
         found = [
-            Fault(f"something else moves while the frame of {self._regimes[k].name} is taken", again=True)
+            Fault(f"something else moves while the frame of {names[k]} is taken", again=True)
             for k in np.flatnonzero(~np.asarray(still)).tolist()[:1]
         ]
-        found += self._hidden(frames, poses)
+        found += self._hidden(frames, poses, names)
         for name, images in frames.items():
-            found += self._blurred(name, images)
+            found += self._blurred(name, images, names)
             clipped = max(float(((image == 0) | (image == 255)).mean()) for image in images)
             if clipped > _CLIPPED and self._noise[name].pixel > _REAL:
                 found.append(Fault(f"camera {name}: {clipped:.0%} of the pixels are black or white", again=False))
         return found
 
-    def _hidden(self, frames: Mapping[str, Sequence[Images]], poses: Floats) -> list[Fault]:
+    def _hidden(self, frames: Mapping[str, Sequence[Images]], poses: Floats, names: Sequence[str]) -> list[Fault]:
         """Interventions that no camera shows, and cameras that show none."""
-        turned = np.abs(poses - poses[0]).max(axis=1)
-        shown, found = np.zeros(len(self._regimes), dtype=bool), list[Fault]()
+        before = self._protocol.before
+        turned = np.abs(poses - poses[before]).max(axis=1)
+        shown, found = np.zeros(len(poses), dtype=bool), list[Fault]()
         for name, images in frames.items():
-            rest = grey(images[0])
-            moved = np.array([motion(rest, grey(image)) > self._noise[name].moved for image in images])
+            means = [grey(image) for image in images]
+            changes = [motion(means[one], mean) for one, mean in zip(before, means, strict=True)]
+            moved = np.array(changes) > self._noise[name].moved
             if turned.max() >= _VISIBLE and all(np.array_equal(images[0], image) for image in images):
-                raise UserError(f"camera {name} shows the same picture in all poses of an anchor; does it see the arm?")
+                raise UserError(f"camera {name} shows the same picture in all poses; does it see the arm?")
             if turned.max() >= _VISIBLE and not moved.any():
                 found.append(Fault(f"camera {name} shows no motion in any pose", again=False))
             shown |= moved
         hidden = np.flatnonzero((turned >= _VISIBLE) & ~shown).tolist()
-        return found + [Fault(f"no camera shows what {self._regimes[k].name} moves", again=False) for k in hidden]
+        return found + [Fault(f"no camera shows what {names[k]} moves", again=False) for k in hidden]
 
-    def _blurred(self, name: str, images: Sequence[Images]) -> list[Fault]:
+    def _blurred(self, name: str, images: Sequence[Images], names: Sequence[str]) -> list[Fault]:
         slopes = [_slope(image) for image in images]
         usual = float(np.median([*self._usual[name], *slopes]))
         blurred = [k for k, slope in enumerate(slopes) if slope < _SHARP * usual]
         self._usual[name] += [slope for k, slope in enumerate(slopes) if k not in blurred]
-        return [Fault(f"camera {name}: the frame of {self._regimes[k].name} is blurred", again=True) for k in blurred]
+        return [Fault(f"camera {name}: the frame of {names[k]} is blurred", again=True) for k in blurred]
 
 
 def _slope(image: Images) -> float:
@@ -105,7 +110,7 @@ def _slope(image: Images) -> float:
 
 
 def require_same_cameras(folder: RecordingFolder, images: Mapping[str, Images]) -> None:
-    """Check that each camera shows what it shows in the anchors that are recorded.
+    """Check that each camera shows what it shows in the recorded episodes.
 
     Cameras with similar images, as in front of a white wall, cannot be distinguished.
 
@@ -129,10 +134,10 @@ def require_same_cameras(folder: RecordingFolder, images: Mapping[str, Images]) 
 
 
 def _stored(folder: RecordingFolder, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, list[Means]]:
-    """Camera → block means of its images in some anchors."""
+    """Camera → block means of its images in some episodes."""
     whole = [number for number, entry in enumerate(folder.slots) if entry is not None]
     found: dict[str, list[Means]] = {name: [] for name in shapes}
-    for number in {whole[k] for k in np.linspace(0, len(whole) - 1, _ANCHORS).astype(int)}:
+    for number in {whole[k] for k in np.linspace(0, len(whole) - 1, _EPISODES).astype(int)}:
         path = folder.root / schema.data_file(number)
         table = parquet.read_table(path, [schema.IMAGES + name for name in shapes])
         rows = np.arange(table.num_rows)

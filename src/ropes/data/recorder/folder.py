@@ -1,7 +1,7 @@
-"""The folder of a recording: one data file for each anchor, and a log that says which anchor it is.
+"""The folder of a recording: one data file for each episode, and a log that says which episode it is.
 
-An anchor counts once its file and its entry in the log are written, so a power cut loses one anchor at most.  The log
-says for each file the number of the anchor in the plan.  Order and length of the plan may therefore change.
+An episode counts once its file and its entry in the log are written, so a power cut loses one episode at most.  The log
+says for each file the number of the episode in the plan.  Order and length of the plan may therefore change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ropes.causal.scm import Regime
 from ropes.common import files
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.recorder.protocols import Protocol
 from ropes.data.writer import Shard, SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.urdf import kinematics_of
@@ -26,17 +26,17 @@ LOG = "meta/recording.json"
 
 @dataclass(frozen=True)
 class Entry:
-    """What the log says about an anchor.
+    """What the log says about an episode.
 
     Attributes:
-        anchor: its number in the plan.
+        number: of the episode in the plan.
         began: when it began, seconds since 1970.
         seconds: from the first command to the last frame, of each pose in the order of the recording.
         order: regimes of the poses in that order.
         faults: what the checks found.
     """
 
-    anchor: int
+    number: int
     began: float
     seconds: tuple[float, ...]
     order: tuple[int, ...]
@@ -44,26 +44,26 @@ class Entry:
 
 
 #: The entry of a place whose file is damaged.
-_NOBODY = Entry(anchor=-1, began=0.0, seconds=(), order=())
+_NOBODY = Entry(number=-1, began=0.0, seconds=(), order=())
 
 
 class RecordingFolder:
-    """A folder that grows by one anchor at a time.
+    """A folder that grows by one episode at a time.
 
     Args:
         root: the folder.
         identity: entries of `meta/ropes.json` that must agree where a recording goes on.
         request: all other entries.
-        regimes: of each task index.
+        protocol: what an episode is.
 
     Raises:
         UserError: the folder holds something else.
     """
 
     def __init__(
-        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], regimes: Sequence[Regime]
+        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: Protocol
     ) -> None:
-        self.root, self._regimes = root, tuple(regimes)
+        self.root, self._protocol = root, protocol
         self._content = {**request, **identity}
         files.require_free(root, schema.PROVENANCE)
         path = root / schema.PROVENANCE
@@ -72,6 +72,7 @@ class RecordingFolder:
             stored = files.read_json(path)
             if not isinstance(stored, dict) or "recorder" not in stored:
                 raise UserError(f"{root} holds something else, not a recording; choose an empty or new folder")
+            _require_same_protocol(root, stored, protocol)
             for key, value in files.as_json(identity).items():
                 if stored.get(key) != value:
                     raise UserError(
@@ -86,12 +87,12 @@ class RecordingFolder:
 
     @property
     def entries(self) -> list[Entry]:
-        """The anchors that are whole."""
+        """The episodes that are whole."""
         return [entry for entry in self.slots if entry is not None]
 
     @property
     def finished(self) -> bool:
-        """Whether all anchors and all metadata are there."""
+        """Whether all episodes and all metadata are there."""
         return (
             self.complete and None not in self.slots and all((self.root / name).is_file() for name in schema.METADATA)
         )
@@ -101,29 +102,35 @@ class RecordingFolder:
         """The cameras of a recording that has begun, as `meta/ropes.json` has them."""
         return self._content.get("cameras")
 
-    def _shards(self, anchors: int, cameras: int) -> tuple[Shard, ...]:
-        """One file for each anchor."""
-        plan = SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(self._regimes))))
-        return writer.plan_shards([plan], cameras, images_per_shard=1)
+    @property
+    def _provenance(self) -> dict[str, Any]:
+        return {**self._content, **self._protocol.provenance(len(self.slots))}
+
+    def _shards(self, slots: Sequence[Entry | None], cameras: int) -> tuple[Shard, ...]:
+        """One file for each episode; a missing one has the length of all others."""
+        missing = (0,) * self._protocol.length
+        tasks = [missing if entry is None else self._protocol.stored(entry.order) for entry in slots]
+        plans = [SplitPlan(name="train", episodes=1, tasks=each) for each in tasks]
+        return writer.plan_shards(plans, cameras, images_per_shard=1)
 
     def _read_log(self) -> list[Entry | None]:
-        """The entries of the log; None for an anchor whose file is missing or damaged."""
+        """The entries of the log; None for an episode whose file is missing or damaged."""
         if not (self.root / LOG).exists():
             return []
+        noun = self._protocol.noun
         try:
-            stored = [_entry(each) for each in files.read_json(self.root / LOG)["anchors"]]
+            stored = [_entry(each, noun) for each in files.read_json(self.root / LOG)[f"{noun}s"]]
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(
                 f"{self.root / LOG} is damaged ({error!r}); restore it or record into a new folder"
             ) from error
-        return [
-            entry if entry.anchor >= 0 and self._is_whole(self.root / schema.data_file(number)) else None
-            for number, entry in enumerate(stored)
-        ]
+        return [entry if self._is_whole(number, entry) else None for number, entry in enumerate(stored)]
 
-    def _is_whole(self, path: Path) -> bool:
+    def _is_whole(self, number: int, entry: Entry) -> bool:
+        if entry.number < 0 or len(entry.order) != self._protocol.length:
+            return False
         try:
-            return parquet.read_metadata(path).num_rows == len(self._regimes)
+            return parquet.read_metadata(self.root / schema.data_file(number)).num_rows == self._protocol.length
         except UserError:
             return False
 
@@ -131,7 +138,7 @@ class RecordingFolder:
         """Mark the data set as unfinished; `cameras` describes them, with name and view.
 
         Raises:
-            UserError: the folder cannot be written, or the cameras differ from those of the anchors that it holds.
+            UserError: the folder cannot be written, or the cameras differ from those of the episodes that it holds.
         """
         known = self.cameras
         if self.entries and known is not None and known != _as_known(files.as_json(cameras), known):
@@ -141,27 +148,27 @@ class RecordingFolder:
             )
         self._content["cameras"] = list(cameras)
         files.ensure_output_folder(self.root, schema.PROVENANCE)
-        files.write_json(self.root / schema.PROVENANCE, {**self._content, "complete": False})
+        files.write_json(self.root / schema.PROVENANCE, {**self._provenance, "complete": False})
         self.complete = False
 
     def add(
         self, entry: Entry, features: Mapping[str, Any], images: Sequence[Sequence[bytes]], states: ArrayLike | None
     ) -> None:
-        """Write one anchor, in the place of a damaged one or after the last.
+        """Write one episode, in the place of a damaged one or after the last.
 
         Args:
             entry: what the log says.
             features: see `schema.features`.
-            images: PNG bytes of each camera, for each regime.
-            states: angles (regimes, joints), where stored.
+            images: PNG bytes of each camera, for each pose.
+            states: angles (poses, joints), where stored.
         """
-        if None not in self.slots:
-            self.slots.append(None)
-        cameras, number = sum(name.startswith(schema.IMAGES) for name in features), self.slots.index(None)
-        writer.write_shard(self.root, self._shards(number + 1, cameras)[number], features, images, states)
-        self.slots[number] = entry
-        # A place that is still empty keeps an entry of no anchor.
-        files.write_json(self.root / LOG, {"anchors": [asdict(each or _NOBODY) for each in self.slots]})
+        slots = self.slots if None in self.slots else [*self.slots, None]
+        cameras, number = sum(name.startswith(schema.IMAGES) for name in features), slots.index(None)
+        slots = [*slots[:number], entry, *slots[number + 1 :]]
+        writer.write_shard(self.root, self._shards(slots, cameras)[number], features, images, states)
+        self.slots, noun = slots, self._protocol.noun
+        # A place that is still empty keeps an entry of no episode.
+        files.write_json(self.root / LOG, {f"{noun}s": [_record(each or _NOBODY, noun) for each in slots]})
 
     def finish(self, features: Mapping[str, Any], urdf: Path, *, progress: bool) -> Dataset:
         """Write the metadata of the whole data set."""
@@ -171,24 +178,43 @@ class RecordingFolder:
         files.write_text(self.root / schema.ROBOT, kinematics_of(urdf))
         writer.finish(
             self.root,
-            shards=self._shards(len(self.slots), cameras),
+            shards=self._shards(self.slots, cameras),
             features=features,
-            regimes=self._regimes,
-            provenance=self._content,
+            regimes=self._protocol.model.regimes,
+            provenance=self._provenance,
             robot_type=urdf.stem,
             progress=progress,
         )
         return open_dataset(self.root)
 
 
-def _entry(content: Mapping[str, Any]) -> Entry:
+def _record(entry: Entry, noun: str) -> dict[str, Any]:
+    """An entry as the log has it."""
+    content = asdict(entry)
+    return {noun: content.pop("number"), **content}
+
+
+def _entry(content: Mapping[str, Any], noun: str) -> Entry:
     return Entry(
-        anchor=int(content["anchor"]),
+        number=int(content[noun]),
         began=float(content["began"]),
         seconds=tuple(map(float, content["seconds"])),
         order=tuple(map(int, content["order"])),
         faults=tuple(map(str, content["faults"])),
     )
+
+
+def _require_same_protocol(root: Path, stored: Mapping[str, Any], protocol: Protocol) -> None:
+    """Check that a folder holds episodes of this protocol, whatever their number."""
+    noun = "chain" if "chains" in stored else "anchor"
+    if noun != protocol.noun:
+        raise UserError(
+            f"{root} holds {noun}s, not {protocol.noun}s; give --{noun}s to go on, or choose an empty or new folder"
+        )
+    for key, value in protocol.provenance(0).items():
+        known = stored[key]
+        if not isinstance(known, dict) or {**known, key: 0} != value:
+            raise UserError(f"{root} holds {noun}s of another kind ({known}); choose an empty or new folder")
 
 
 def _as_known(cameras: list[dict[str, Any]], known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

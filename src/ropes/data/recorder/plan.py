@@ -1,70 +1,87 @@
-"""The plan of a recording: which poses, and in which order.
+"""The plan of a recording: the poses of its episodes, and the order in which to record them.
 
-Each anchor is drawn from a seed and its own number, so a plan of more anchors begins with the same ones.  Anchors are
-recorded in blocks of ten.  Within a block their order, and within an anchor the order of its poses, make moves short.
+Episodes are recorded in blocks.  Within a block, the next episode is the one whose poses are nearest to the arm.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ropes.causal.scm import CausalModel, Regime
-from ropes.common.arrays import Floats
-from ropes.common.seeds import generator
-from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.travel import shortest_order, travel_time
-
-#: Anchors whose order is free.  A recording that stops early still has anchors of all kinds.
-BLOCK = 10
+from ropes.common.arrays import Floats, Ints
+from ropes.data.recorder.protocols import Protocol
+from ropes.data.recorder.travel import travel_time
 
 
 @dataclass(frozen=True)
 class Stop:
-    """One pose of the plan: number of the anchor, number of its regime, and angles (joints,) in radians."""
+    """One pose of the plan.
 
-    anchor: int
+    Attributes:
+        episode: number of its episode.
+        place: of the pose in the episode.
+        regime: number of its regime.
+        pose: angles (joints,) in radians.
+    """
+
+    episode: int
+    place: int
     regime: int
     pose: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Poses of anchors.
+    """Poses of episodes: of anchors, or of chains.
 
     Attributes:
-        joints: order of the angles.
-        regimes: order of the poses of an anchor.
-        poses: (anchors, regimes, joints) radians.
+        protocol: what an episode is.
+        seed: draws the episodes.
+        poses: (episodes, poses, joints) radians.
+        regimes: number of the regime of each pose, (episodes, poses).
         speed: largest speed of each joint, (joints,) rad/s.
-        redrawn: anchors that were drawn again because the way to their poses is not free.
+        redrawn: episodes that were drawn again because the way to their poses is not free.
     """
 
-    joints: tuple[str, ...]
-    regimes: tuple[Regime, ...]
+    protocol: Protocol
+    seed: int
     poses: Floats
+    regimes: Ints
     speed: Floats
     redrawn: int = 0
 
-    def route(self, anchors: Iterable[int], start: Floats | None = None) -> list[list[Stop]]:
-        """The order in which to record anchors, and in each the order of its poses.
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Order of the angles."""
+        return self.protocol.model.joints
+
+    def blocks(self, episodes: Iterable[int]) -> list[list[int]]:
+        """Numbers of episodes, block by block."""
+        blocks: dict[int, list[int]] = {}
+        for episode in sorted(episodes):
+            blocks.setdefault(episode // self.protocol.block, []).append(episode)
+        return list(blocks.values())
+
+    def route(self, episodes: Iterable[int], start: Floats | None = None) -> list[list[Stop]]:
+        """The order in which to record episodes, and in each the order of its poses.
 
         Args:
-            anchors: numbers of the anchors to record.
+            episodes: numbers of the episodes to record.
             start: where the arm stands, (joints,); None if unknown.
         """
         route: list[list[Stop]] = []
-        for left in blocks_of(anchors):
+        for left in self.blocks(episodes):
             while left:
                 here = start
-                anchor = (
+                episode = (
                     left[0]
                     if here is None
                     else min(left, key=lambda k: travel_time(here, self.poses[k], self.speed).min())
                 )
-                left.remove(anchor)
-                order = shortest_order(self.poses[anchor], start, self.speed)
-                route.append([Stop(anchor, regime, self.poses[anchor, regime]) for regime in order])
+                left.remove(episode)
+                poses, regimes = self.poses[episode], self.regimes[episode].tolist()
+                places = self.protocol.order(poses, start, self.speed)
+                route.append([Stop(episode, place, regimes[place], poses[place]) for place in places])
                 start = route[-1][-1].pose
         return route
 
@@ -72,38 +89,24 @@ class Plan:
         """Seconds of the moves along a path (poses, joints)."""
         return float(travel_time(path[:-1], path[1:], self.speed).sum())
 
-    def returning(self, anchors: Iterable[int]) -> Floats:
-        """The path, (poses, joints), that returns to the observational pose after each intervention."""
-        path = []
-        for anchor in sorted(anchors):
-            rest, *others = self.poses[anchor]
-            path.append(rest)
-            for k, pose in enumerate(others):
-                path += [pose] if k == len(others) - 1 else [pose, rest]
-        return np.array(path)
+    def redraw(self, episode: int, attempt: int) -> "Plan":
+        """The plan with another draw of one episode."""
+        poses, regimes = self.poses.copy(), self.regimes.copy()
+        poses[episode], regimes[episode] = self.protocol.draw(self.seed, episode, attempt)
+        return replace(self, poses=poses, regimes=regimes)
 
 
-def blocks_of(anchors: Iterable[int]) -> list[list[int]]:
-    """Numbers of anchors, block by block."""
-    blocks: dict[int, list[int]] = {}
-    for anchor in sorted(anchors):
-        blocks.setdefault(anchor // BLOCK, []).append(anchor)
-    return list(blocks.values())
-
-
-def draw_plan(model: CausalModel, anchors: int, seed: int, limits: Limits) -> Plan:
-    """Draw the poses of all anchors.
+def draw_plan(protocol: Protocol, episodes: int, seed: int, speed: Floats) -> Plan:
+    """Draw the poses of all episodes.
 
     Args:
-        model: distributions of the joints, which must be independent.
-        anchors: how many.
+        protocol: what an episode is.
+        episodes: how many.
         seed: equal seeds give equal plans.
-        limits: of the arm.
+        speed: largest speed of each joint, (joints,) rad/s.
+
+    Raises:
+        UserError: the protocol is not possible with its joints.
     """
-    poses = np.stack([draw_anchor(model, seed, anchor, 0) for anchor in range(anchors)])
-    return Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=limits.speeds(model.joints))
-
-
-def draw_anchor(model: CausalModel, seed: int, anchor: int, attempt: int) -> Floats:
-    """Poses of one anchor, (regimes, joints)."""
-    return model.sample(generator(seed, "record", anchor, attempt), 1)[0]
+    poses, regimes = zip(*(protocol.draw(seed, episode, 0) for episode in range(episodes)), strict=True)
+    return Plan(protocol=protocol, seed=seed, poses=np.stack(poses), regimes=np.stack(regimes), speed=speed)

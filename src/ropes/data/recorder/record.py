@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from ropes.data.recorder.checks import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.plan import Plan, Stop, draw_anchor, draw_plan
+from ropes.data.recorder.plan import Plan, Stop, draw_plan
+from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol, Protocol
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
 from ropes.data.recorder.route import describe, free_route, require_free_start
 from ropes.data.recorder.session import Devices, Session, record
@@ -43,24 +43,29 @@ class RecordOptions:
 
     Attributes:
         kind: of the robot.
-        anchors: how many the data set has in the end.
         setting: arm and distributions ("train"); for the simulated kind also cameras and scene.
         limits: of the arm.
+        anchors: how many the data set has in the end.
+        chains: how many chains of moves it has in the end, in place of anchors.
         cameras: name → source, see `open_camera`; empty for the robot's own.
         robot_options: of the kind.
         views: camera → view; None is the key for all other cameras.
         state: store what the encoders read.
         settling: how to decide that the arm stands still.
         seed: draws the poses.
-        redraw: draw anchors that are not free again.
+        redraw: draw episodes that are not free again.
         only_plan: print the plan, and move nothing.
         confirm: asks whether the arm may move; called after the plan is printed.
+
+    Raises:
+        UserError: anchors and chains are given, or neither, or fewer than 1.
     """
 
     kind: str
-    anchors: int
     setting: Setting
     limits: Limits
+    anchors: int | None = None
+    chains: int | None = None
     cameras: Mapping[str, str] = field(default_factory=dict)
     robot_options: Mapping[str, str] = field(default_factory=dict)
     views: Mapping[str | None, View] = field(default_factory=dict)
@@ -70,6 +75,20 @@ class RecordOptions:
     redraw: bool = False
     only_plan: bool = False
     confirm: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.anchors is None) == (self.chains is None) or self.episodes < 1:
+            raise UserError("give either a number of anchors or a number of chains, at least 1")
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes the data set has in the end."""
+        return self.anchors or self.chains or 0
+
+    @property
+    def protocol(self) -> Protocol:
+        """What an episode is."""
+        return AnchorProtocol(self.model) if self.chains is None else ChainProtocol(self.model)
 
     @property
     def model(self) -> CausalModel:
@@ -104,15 +123,16 @@ def record_data(
     """
     kind_named(options.kind)
     request = {**building.versions(), "limits": options.limits.to_dict()}
-    folder = RecordingFolder(out, options.identity(), request, options.model.regimes)
-    done = {entry.anchor for entry in folder.entries}
-    if (held := len(folder.slots)) > options.anchors:
-        raise UserError(f"{out} holds {held} anchors already; give --anchors {held} or more")
-    if folder.finished and len(done) == options.anchors:
+    protocol, wanted = options.protocol, options.episodes
+    folder = RecordingFolder(out, options.identity(), request, protocol)
+    done = {entry.number for entry in folder.entries}
+    if (held := len(folder.slots)) > wanted:
+        raise UserError(f"{out} holds {held} {protocol.noun}s already; give --{protocol.noun}s {held} or more")
+    if folder.finished and len(done) == wanted:
         return open_dataset(out)
-    plan = draw_plan(options.model, options.anchors, options.seed, options.limits)
-    # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
-    left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
+    plan = draw_plan(protocol, wanted, options.seed, options.limits.speeds(options.model.joints))
+    # Episodes of an earlier, longer plan may be beyond this one; they count all the same.
+    left = sorted(set(range(wanted)) - done)[: wanted - len(done)]
     with ExitStack() as stack:
         # The simulation of a long plan takes minutes: so devices that do not answer are reported first.
         devices = None if options.only_plan or not left else _connect(stack, options, plan, folder)
@@ -120,8 +140,7 @@ def record_data(
         robot, workspace = options.setting.robot, options.limits.workspace
         middle = _middle(options.model, low, high)
         checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
-        redraw = partial(draw_anchor, options.model, options.seed) if options.redraw else None
-        route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
+        route = free_route(plan, left, checker.first, redraw=options.redraw, show=progress)
         for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
         if options.only_plan:
@@ -158,7 +177,7 @@ def _middle(model: CausalModel, low: Floats, high: Floats) -> Floats:
 
 
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:
-    """Write the metadata of a recording whose anchors are all there."""
+    """Write the metadata of a recording whose episodes are all there."""
     shapes = {camera["name"]: camera["shape"] for camera in folder.cameras or []}
     joints = options.model.joints if options.state else None
     features = schema.features(tuple(shapes), shapes, joints)
@@ -191,7 +210,7 @@ def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: Recor
         limits=options.limits,
         options=options.robot_options,
         seed=options.seed,
-        frames=max(1, plan.poses.shape[0] * plan.poses.shape[1] * _FRAMES),
+        frames=max(1, plan.regimes.size * _FRAMES),
     )
     robot = open_robot(options.kind, request)
     stack.callback(_quietly, robot.close)

@@ -8,17 +8,15 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.common.progress import progress as show_progress
-from ropes.data.recorder.plan import Plan, Stop, blocks_of
+from ropes.data.recorder.plan import Plan, Stop
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
 
-#: Draws of an anchor before the ranges count as unusable.
+#: Draws of an episode before the ranges count as unusable.
 DRAWS = 50
 #: Poses (n, joints) → the first one that is not free.
 Checker = Callable[[Floats], Collision | None]
-#: Number of an anchor and of the attempt → its poses (regimes, joints).
-Redraw = Callable[[int, int], Floats]
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
 _STANDING = 0.6
 
@@ -28,8 +26,8 @@ class Route:
     """A way that is free.
 
     Attributes:
-        plan: the plan, with anchors that were drawn again.
-        stops: of each anchor, in the order of the recording.
+        plan: the plan, with episodes that were drawn again.
+        stops: of each episode, in the order of the recording.
         positions: how many were checked.
     """
 
@@ -48,42 +46,40 @@ class _Fault:
 
 
 def free_route(
-    plan: Plan, anchors: Iterable[int], check: Checker, *, redraw: Redraw | None = None, show: bool = True
+    plan: Plan, episodes: Iterable[int], check: Checker, *, redraw: bool = False, show: bool = True
 ) -> Route:
-    """Find the order in which to record anchors, and check all poses and all positions on the way.
+    """Find the order in which to record episodes, and check all poses and all positions on the way.
 
     Args:
         plan: the plan.
-        anchors: numbers of the anchors to record.
+        episodes: numbers of the episodes to record.
         check: finds the first position that is not free.
-        redraw: draws an anchor again where a pose of it, or the way to one, is not free; None refuses the plan.
+        redraw: draw an episode again where a pose of it, or the way to one, is not free, instead of refusing the plan.
         show: show progress.
 
     Raises:
-        UserError: a position is not free; names anchor and pose.
+        UserError: a position is not free; names episode and pose.
     """
-    wanted, route, attempts = sorted(anchors), list[list[Stop]](), Counter[int]()
-    here, positions = None, 0
-    with show_progress("simulating the plan, anchors", len(wanted), show=show) as update:
-        for block in blocks_of(wanted):
+    wanted, route, attempts = sorted(episodes), list[list[Stop]](), Counter[int]()
+    here, positions, noun = None, 0, plan.protocol.noun
+    with show_progress(f"simulating the plan, {noun}s", len(wanted), show=show) as update:
+        for block in plan.blocks(wanted):
             while True:
                 part = plan.route(block, here)
                 checked = _check(part, check, here)
                 if not isinstance(checked, _Fault):
                     break
-                anchor, what = checked.stop.anchor, checked.found.what
-                if redraw is None:
+                episode, what = checked.stop.episode, checked.found.what
+                if not redraw:
                     at = "in" if checked.arrived else "on the way to"
                     raise UserError(
-                        f"the plan is not free: {what} {at} pose {checked.stop.regime} of anchor {anchor}; give "
-                        "narrower --ranges, or --redraw to draw such anchors again"
+                        f"the plan is not free: {what} {at} pose {checked.stop.place} of {noun} {episode}; give "
+                        f"narrower --ranges, or --redraw to draw such {noun}s again"
                     )
-                attempts[anchor] += 1
-                if attempts[anchor] == DRAWS:
-                    raise UserError(f"anchor {anchor}: {what} in {DRAWS} draws; give narrower --ranges")
-                poses = plan.poses.copy()
-                poses[anchor] = redraw(anchor, attempts[anchor])
-                plan = replace(plan, poses=poses, redrawn=len(attempts))
+                attempts[episode] += 1
+                if attempts[episode] == DRAWS:
+                    raise UserError(f"{noun} {episode}: {what} in {DRAWS} draws; give narrower --ranges")
+                plan = replace(plan.redraw(episode, attempts[episode]), redrawn=len(attempts))
             route, here, positions = [*route, *part], part[-1][-1].pose, positions + checked
             update(len(route))
     return Route(plan, route, positions)
@@ -124,27 +120,28 @@ def describe(
         found: what is left to record.
         settle: seconds for which frames are dropped in each pose.
         ignored: pairs of links that may touch.
-        done: number of anchors that are recorded.
+        done: number of episodes that are recorded.
         unchecked: links without a collision shape.
     """
     plan, route = found.plan, found.stops
-    anchors, regimes = plan.poses.shape[:2]
+    episodes, poses = plan.poses.shape[:2]
     before = f"{done} are recorded, {len(route)} are left; " if done else ""
     redrawn = f"; {plan.redrawn} drawn again" if plan.redrawn else ""
-    yield f"plan: {before}{anchors} anchors of {regimes} poses, joints {', '.join(plan.joints)}{redrawn}"
+    yield f"plan: {before}{episodes} {plan.protocol.noun}s of {poses} poses, joints {', '.join(plan.joints)}{redrawn}"
     if not route:
         return
     for k, joint in enumerate(plan.joints):
         angles = plan.poses[..., k]
         yield f"  {joint}: {angles.min():.2f} to {angles.max():.2f} rad, at most {plan.speed[k]:g} rad/s"
     moving, returning = travel_seconds(plan, route)
-    saved = 1 - moving / returning if returning > 0 else 0.0
     standing = sum(map(len, route)) * (settle + _STANDING)
     yield f"robot time: about {duration(moving + standing)}, {duration(moving)} of it moves"
-    yield (
-        f"order of poses: saves {saved:.0%} of the moves, which take {duration(returning)} if the arm "
-        "goes back to the observational pose after each intervention"
-    )
+    if returning is not None:
+        saved = 1 - moving / returning if returning > 0 else 0.0
+        yield (
+            f"order of poses: saves {saved:.0%} of the moves, which take {duration(returning)} if the arm "
+            "goes back to the observational pose after each intervention"
+        )
     yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
     if unchecked:
         yield f"not checked, as the URDF gives them no collision shape: {', '.join(unchecked)}"
@@ -152,10 +149,14 @@ def describe(
         yield f"not checked, as they touch in the middle of the ranges: {'; '.join(pairs)}"
 
 
-def travel_seconds(plan: Plan, route: Sequence[Sequence[Stop]]) -> tuple[float, float]:
-    """Seconds of the moves of a route, and of the same anchors with returns to the observational pose."""
+def travel_seconds(plan: Plan, route: Sequence[Sequence[Stop]]) -> tuple[float, float | None]:
+    """Seconds of the moves of a route, and of the same episodes with returns to the observational pose.
+
+    The second is None if interventions persist.
+    """
     path = np.array([stop.pose for stops in route for stop in stops])
-    return plan.travel(path), plan.travel(plan.returning(stops[0].anchor for stops in route))
+    back = plan.protocol.returning(plan.poses[sorted(stops[0].episode for stops in route)])
+    return plan.travel(path), None if back is None else plan.travel(back)
 
 
 def duration(seconds: float) -> str:

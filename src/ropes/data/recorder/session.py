@@ -1,6 +1,6 @@
-"""Records the anchors of a plan: moves the arm, takes and checks frames, and writes each anchor when it is whole.
+"""Records the episodes of a plan: moves the arm, takes and checks frames, and writes each episode when it is whole.
 
-Whatever ends the recording, the arm is stopped and the anchors that are whole are kept.
+Whatever ends the recording, the arm is stopped and the episodes that are whole are kept.
 """
 
 import sys
@@ -15,7 +15,7 @@ from ropes.common import png
 from ropes.common.arrays import Floats, Images
 from ropes.common.progress import progress as show_progress
 from ropes.data import schema
-from ropes.data.recorder.checks import AnchorChecks
+from ropes.data.recorder.checks import EpisodeChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.plan import Plan, Stop
@@ -26,7 +26,7 @@ from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
-#: Times that an anchor is recorded again where another try can mend a fault.
+#: Times that an episode is recorded again where another try can mend a fault.
 _AGAIN = 1
 #: Number of attempts to stop the arm.
 _STOPS = 5
@@ -80,12 +80,12 @@ def record(
     say: Callable[[str], None] = print,
     progress: bool = True,
 ) -> dict[str, Any]:
-    """Record the anchors of a route.
+    """Record the episodes of a route.
 
     Args:
         session: robot, cameras and plan.
-        folder: what is recorded so far; anchors are added.
-        route: anchors to record, see `Plan.route`.
+        folder: what is recorded so far; episodes are added.
+        route: episodes to record, see `Plan.route`.
         say: prints how long it took.
         progress: show progress.
 
@@ -95,14 +95,14 @@ def record(
     Raises:
         UserError: the robot or a camera does not answer, or an image has another size than before.
     """
-    robot = session.devices.robot
+    robot, noun = session.devices.robot, session.plan.protocol.noun
     clock, began = robot.clock, time.monotonic()
     started = clock.now()
     try:
         features = _record(session, folder, route, progress)
-        say(_pace(len(route), clock.now() - started, time.monotonic() - began))
+        say(_pace(f"{len(route)} {noun}s", clock.now() - started, time.monotonic() - began))
     except UserError as error:
-        kept = f"; {len(folder.entries)} anchors are kept: run the same command again to go on"
+        kept = f"; {len(folder.entries)} {noun}s are kept: run the same command again to go on"
         raise UserError(f"{error}; {_stopped(robot)}{kept if folder.entries else ''}") from error
     except BaseException:
         print(_stopped(robot), file=sys.stderr, flush=True)
@@ -133,11 +133,11 @@ def _record(
     folder.begin([_described(devices, name, shape) for name, shape in shapes.items()])
     raw = {name: image.shape for name, image in devices.first.items()}
     poser = Poser(devices.robot, devices.cameras, noise, raw, plan.speed, session.ranges, session.settling)
-    checks = AnchorChecks(plan.regimes, plan.joints, noise)
-    report = _Reporter()
-    with show_progress("recording, anchors", len(route), show=progress) as update:
+    checks = EpisodeChecks(plan.protocol, noise)
+    report = _Reporter(plan.protocol.noun)
+    with show_progress(f"recording, {plan.protocol.noun}s", len(route), show=progress) as update:
         for done, stops in enumerate(route, 1):
-            entry, taken = _anchor(session, poser, checks, stops, report)
+            entry, taken = _episode(session, poser, checks, stops, report)
             states = None
             if session.state:
                 states = np.array([_known(each) for each in taken])
@@ -155,10 +155,10 @@ def _described(devices: Devices, name: str, shape: Sequence[int]) -> dict[str, A
     return {**parameters, "name": name, "view": view.to_dict(), "shape": list(shape)}
 
 
-def _pace(anchors: int, robot: float, wall: float) -> str:
+def _pace(episodes: str, robot: float, wall: float) -> str:
     """How long it took, in seconds of the robot and of this machine."""
     faster = f", {robot / wall:.1f} times faster than real time" if robot > 1.5 * wall else ""
-    return f"recorded {anchors} anchors in {duration(robot)} of robot time{faster}"
+    return f"recorded {episodes} in {duration(robot)} of robot time{faster}"
 
 
 def _known(taken: Taken) -> Floats:
@@ -167,29 +167,30 @@ def _known(taken: Taken) -> Floats:
     return taken.positions
 
 
-def _anchor(
-    session: Session, poser: Poser, checks: AnchorChecks, stops: Sequence[Stop], report: Callable[[int, str], None]
+def _episode(
+    session: Session, poser: Poser, checks: EpisodeChecks, stops: Sequence[Stop], report: Callable[[int, str], None]
 ) -> tuple[Entry, list[Taken]]:
-    """Record one anchor, and again where that can mend a fault; frames are in the order of the regimes."""
-    plan, number = session.plan, stops[0].anchor
+    """Record one episode, and again where that can mend a fault; frames are in the order of their places."""
+    plan, number = session.plan, stops[0].episode
     for attempt in range(_AGAIN + 1):
-        began, taken = time.time(), {stop.regime: poser.take(stop.pose) for stop in stops}
-        ordered = [taken[regime] for regime in range(len(plan.regimes))]
+        began, taken = time.time(), {stop.place: poser.take(stop.pose) for stop in stops}
+        ordered = [taken[place] for place in range(len(stops))]
         stored: dict[str, list[Images]] = {
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
         }
-        faults = checks.faults(stored, plan.poses[number], [each.still for each in ordered])
+        faults = checks.faults(stored, plan.poses[number], plan.regimes[number], [each.still for each in ordered])
         if attempt == _AGAIN or not any(fault.again for fault in faults):
             break
-        report(number, f"{next(fault.what for fault in faults if fault.again)}; the anchor is recorded again")
+        what = next(fault.what for fault in faults if fault.again)
+        report(number, f"{what}; the {plan.protocol.noun} is recorded again")
         for pose in _way_back(stops, session.check):
             poser.move(pose)
     for fault in faults:
         report(number, fault.what)
     entry = Entry(
-        anchor=number,
+        number=number,
         began=round(began, 3),
-        seconds=tuple(round(taken[stop.regime].seconds, 3) for stop in stops),
+        seconds=tuple(round(taken[stop.place].seconds, 3) for stop in stops),
         order=tuple(stop.regime for stop in stops),
         faults=tuple(fault.what for fault in faults),
     )
@@ -197,7 +198,7 @@ def _anchor(
 
 
 def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
-    """Poses on the way from the last pose of an anchor to its first one, both left out.
+    """Poses on the way from the last pose of an episode to its first one, both left out.
 
     None if the direct move is free.  The plan does not have this move; it has the way through all poses.
     """
@@ -208,13 +209,13 @@ def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
 class _Reporter:
     """Prints the first lines about faults, and at the end how many more there are."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, noun: str) -> None:
+        self._noun, self._count = noun, 0
 
-    def __call__(self, anchor: int, what: str) -> None:
+    def __call__(self, episode: int, what: str) -> None:
         self._count += 1
         if self._count <= _LINES:
-            print(f"anchor {anchor}: {what}", file=sys.stderr, flush=True)
+            print(f"{self._noun} {episode}: {what}", file=sys.stderr, flush=True)
 
     def total(self) -> None:
         """Print the number of the lines that were left out."""
