@@ -62,7 +62,7 @@ def record(*words: str) -> int:
 def test_simulated_panda_needs_no_other_options(options: list[RecordOptions], cache_home: Path) -> None:
     assert record("--robot", "simulated") == 0
     [given] = options
-    assert given.anchors == 3
+    assert (given.anchors, given.chains) == (3, None)
     assert [camera.name for camera in given.setting.cameras] == ["cam45", "cam135"]
     assert given.model.joints == tuple(f"panda_joint{k}" for k in range(1, 7))
     assert given.setting.robot.check_limits
@@ -73,6 +73,27 @@ def test_simulated_panda_needs_no_other_options(options: list[RecordOptions], ca
         limits = given.limits.joints[joint]
         assert limits.low <= min(first.low, second.low)
         assert limits.high >= max(first.high, second.high)
+
+
+def test_chains_take_the_place_of_anchors(options: list[RecordOptions], cache_home: Path) -> None:
+    assert cli.main(["record", "--robot", "simulated", "--chains", "4", "--out", "D"]) == 0
+    [given] = options
+    assert (given.anchors, given.chains) == (None, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("", "give either --anchors or --chains"),
+        ("--anchors 3 --chains 3", "give either --anchors or --chains"),
+        ("--chains 0", "--chains is 0; it must be 1 or more"),
+        ("--chains many", "--chains"),
+        ("--chains 2 --frames-per-move 2", "--frames-per-move"),
+    ],
+)
+def test_wrong_numbers_of_episodes_are_refused(words: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert line in refusal(capsys, "record", "--robot", "simulated", *words.split(), "--out", "D")
+    assert not Path("D").exists()
 
 
 def test_limits_file_sets_all_joint_limits(options: list[RecordOptions], cache_home: Path) -> None:
