@@ -1,4 +1,4 @@
-"""A recording of chains drives the arm from move to move, goes on after a kill, and is a data set that can be fitted."""
+"""A recording of chains drives the arm from move to move, goes on after a kill, and can be fitted."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_anchors_and_chains_do_not_mix(kind: ScriptedKind, make_options: MakeOpt
     note = files.read_json(tmp_path / "chains" / schema.PROVENANCE)
     assert tiny.tree(tmp_path) == before
     files.write_json(tmp_path / "chains" / schema.PROVENANCE, {**note, "chains": {**note["chains"], "turns": 10}})
-    with pytest.raises(UserError, match="holds chains of another kind .*'turns': 10"):
+    with pytest.raises(UserError, match=r"holds chains of another kind .*'turns': 10"):
         record(make_options(kind="scripted", chains=2), tmp_path / "chains")
     for counts in ({"anchors": 1, "chains": 1}, {"chains": None}, {"chains": 0}):
         with pytest.raises(UserError, match="give either a number of anchors or a number of chains, at least 1"):

@@ -60,9 +60,7 @@ class RecordingFolder:
         UserError: the folder holds something else.
     """
 
-    def __init__(
-        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: Protocol
-    ) -> None:
+    def __init__(self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: Protocol) -> None:
         self.root, self._protocol = root, protocol
         self._content = {**request, **identity}
         files.require_free(root, schema.PROVENANCE)

@@ -161,7 +161,13 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         resolution=resolution(compared[0], joints, numbers, dataset.cameras, shape, compared[1]),
         nuisances=nuisances,
         advice=(
-            *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),
+            *advice(
+                joints,
+                cameras=len(dataset.cameras),
+                size=size,
+                complete=complete,
+                episodes="chains" if chains else "anchors",
+            ),
             *at_the_setup,
         ),
         examples={

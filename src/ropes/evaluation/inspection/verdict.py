@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -133,13 +134,20 @@ _REMEDIES = {
     "policies have nothing in common": "bring the two policies closer: their density ratio says nothing where only one "
     "of them goes",
     "observational poses lie outside both policies": "let the policies cover what the arm does without intervention",
-    "too few images": "record more anchors, up to some thousand images under each policy",
-    "policies hard to tell apart in small images": "record more anchors and at a higher resolution than {size}; the "
+    "too few images": "record more {episodes}, up to some thousand images under each policy",
+    "policies hard to tell apart in small images": "record more {episodes} and at a higher resolution than {size}; the "
     "motion of other joints hides this one",
 }
 
 
-def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int], complete: float) -> tuple[str, ...]:
+def advice(
+    reports: Sequence[JointReport],
+    *,
+    cameras: int,
+    size: tuple[int, int],
+    complete: float,
+    episodes: Literal["anchors", "chains"] = "anchors",
+) -> tuple[str, ...]:
     """How to record better data, one line per weakness, the most frequent first.
 
     Args:
@@ -147,6 +155,7 @@ def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int
         cameras: number of cameras.
         size: height and width of the images.
         complete: share of the anchors with exactly one pose per regime.
+        episodes: what the data set consists of.
     """
     concerned = {
         reason: [report.joint for report in ranked(reports) if reason in report.weaknesses] for reason in _REMEDIES
@@ -155,7 +164,8 @@ def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int
     for reason, joints in sorted(concerned.items(), key=lambda item: -len(item[1])):
         if joints:
             which = "every joint" if len(joints) == len(reports) else ", ".join(joints)
-            lines.append(f"{which} ({reason}): {_REMEDIES[reason].format(size=f'{size[0]}x{size[1]}')}")
+            remedy = _REMEDIES[reason].format(size=f"{size[0]}x{size[1]}", episodes=episodes)
+            lines.append(f"{which} ({reason}): {remedy}")
     if cameras == 1 and any(report.weaknesses for report in reports):
         lines.append("one camera sees each turn from one side only: add a second one, a quarter turn away")
     every = [fault for report in reports for fault in report.faults]
