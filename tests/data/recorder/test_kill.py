@@ -1,4 +1,4 @@
-"""A command that is killed or interrupted between two anchors goes on where it stopped."""
+"""A command that is killed or interrupted between two anchors or chains goes on where it stopped."""
 
 import os
 import signal
@@ -10,20 +10,25 @@ from pathlib import Path
 import pytest
 
 from ropes.data import schema
+from ropes.data.chains import TURNS
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
 from ropes.errors import UserError
 
 VIEW = "side:target=0/0/0.45,distance=1.8,yaw=0,pitch=0"
-WORDS = "record --robot simulated --joints shoulder elbow --ranges -0.8:0.8 -1.2:1.2 --image-size 32 --anchors 40"
+WORDS = "record --robot simulated --joints shoulder elbow --ranges -0.8:0.8 -1.2:1.2 --image-size 32"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_killed_recording_resumes(number: signal.Signals, code: int, urdf: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("counted", "poses"), [("anchors", 5), ("chains", 1 + 2 * TURNS)])
+def test_killed_recording_resumes(
+    counted: str, poses: int, number: signal.Signals, code: int, urdf: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "D"
-    command = [sys.executable, "-m", "ropes", *WORDS.split(), "--urdf", str(urdf), "--cameras", VIEW, "--out", str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    words = [*WORDS.split(), "--urdf", str(urdf), "--cameras", VIEW, "--out", str(out), f"--{counted}"]
+    command = [sys.executable, "-m", "ropes", *words]
+    with subprocess.Popen([*command, "40"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
         while not (out / schema.data_file(1)).exists() and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
@@ -39,7 +44,7 @@ def test_killed_recording_resumes(number: signal.Signals, code: int, urdf: Path,
         open_dataset(out)
     kept = len(list(out.glob("data/*/*.parquet")))
     assert 2 <= kept < 40
-    done = subprocess.run([*command, "--anchors", str(kept + 1)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, str(kept + 1)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"{kept + 1} anchors of 5 poses" in done.stdout
-    assert f"in {5 * (kept + 1)} frames of {kept + 1} episodes" in validate(out, progress=False)
+    assert f"{kept + 1} {counted} of {poses} poses" in done.stdout
+    assert f"in {poses * (kept + 1)} frames of {kept + 1} episodes" in validate(out, progress=False)

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from ropes.common.arrays import Floats, Images, Ints
 from ropes.data import parquet, schema
 from ropes.data.recorder.folder import RecordingFolder
-from ropes.data.recorder.protocols import Protocol
+from ropes.data.recorder.protocols import RecordingProtocol
 from ropes.data.recorder.stillness import Noise, grey
 from ropes.data.recordings.survey import motion
 from ropes.errors import UserError
@@ -45,7 +45,7 @@ class EpisodeChecks:
         noise: of each camera.
     """
 
-    def __init__(self, protocol: Protocol, noise: Mapping[str, Noise]) -> None:
+    def __init__(self, protocol: RecordingProtocol, noise: Mapping[str, Noise]) -> None:
         self._protocol, self._noise = protocol, noise
         self._usual: dict[str, deque[float]] = {name: deque(maxlen=_RECENT) for name in noise}
 

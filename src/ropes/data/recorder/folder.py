@@ -15,7 +15,7 @@ from ropes.common import files
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.recorder.protocols import Protocol
+from ropes.data.recorder.protocols import RecordingProtocol
 from ropes.data.writer import Shard, SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.urdf import kinematics_of
@@ -60,7 +60,9 @@ class RecordingFolder:
         UserError: the folder holds something else.
     """
 
-    def __init__(self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: Protocol) -> None:
+    def __init__(
+        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: RecordingProtocol
+    ) -> None:
         self.root, self._protocol = root, protocol
         self._content = {**request, **identity}
         files.require_free(root, schema.PROVENANCE)
@@ -202,7 +204,7 @@ def _entry(content: Mapping[str, Any], noun: str) -> Entry:
     )
 
 
-def _require_same_protocol(root: Path, stored: Mapping[str, Any], protocol: Protocol) -> None:
+def _require_same_protocol(root: Path, stored: Mapping[str, Any], protocol: RecordingProtocol) -> None:
     """Check that a folder holds episodes of this protocol, whatever their number."""
     noun = "chain" if "chains" in stored else "anchor"
     if noun != protocol.noun:

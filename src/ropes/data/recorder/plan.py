@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ropes.common.arrays import Floats, Ints
-from ropes.data.recorder.protocols import Protocol
+from ropes.data.recorder.protocols import RecordingProtocol
 from ropes.data.recorder.travel import travel_time
 
 
@@ -43,7 +43,7 @@ class Plan:
         redrawn: episodes that were drawn again because the way to their poses is not free.
     """
 
-    protocol: Protocol
+    protocol: RecordingProtocol
     seed: int
     poses: Floats
     regimes: Ints
@@ -96,7 +96,7 @@ class Plan:
         return replace(self, poses=poses, regimes=regimes)
 
 
-def draw_plan(protocol: Protocol, episodes: int, seed: int, speed: Floats) -> Plan:
+def draw_plan(protocol: RecordingProtocol, episodes: int, seed: int, speed: Floats) -> Plan:
     """Draw the poses of all episodes.
 
     Args:

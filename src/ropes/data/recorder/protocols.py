@@ -17,7 +17,7 @@ from ropes.data import chains
 from ropes.data.recorder.travel import shortest_order
 
 
-class Protocol(ABC):
+class RecordingProtocol(ABC):
     """What an episode is.
 
     A pose has a place in its episode, in which it is stored, and a regime: the index in `model.regimes` of the
@@ -94,7 +94,7 @@ class Protocol(ABC):
         """The entries of `meta/ropes.json` that describe a number of episodes."""
 
 
-class AnchorProtocol(Protocol):
+class AnchorProtocol(RecordingProtocol):
     """Anchors: an observational pose, and one under each policy of each joint.
 
     The order of an anchor's poses, and of the anchors in a block, makes moves short.
@@ -144,7 +144,7 @@ class AnchorProtocol(Protocol):
         return {}
 
 
-class ChainProtocol(Protocol):
+class ChainProtocol(RecordingProtocol):
     """Chains of moves, see `ropes.data.chains`: each move changes one joint, and earlier interventions persist.
 
     The order is that of the moves.  Chains follow in the order of the draw: a chain has many moves, and only one more

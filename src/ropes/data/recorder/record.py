@@ -20,7 +20,7 @@ from ropes.data.recorder.folder import RecordingFolder
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.plan import Plan, Stop, draw_plan
-from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol, Protocol
+from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol, RecordingProtocol
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
 from ropes.data.recorder.route import describe, free_route, require_free_start
 from ropes.data.recorder.session import Devices, Session, record
@@ -86,7 +86,7 @@ class RecordOptions:
         return self.anchors or self.chains or 0
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> RecordingProtocol:
         """What an episode is."""
         return AnchorProtocol(self.model) if self.chains is None else ChainProtocol(self.model)
 
