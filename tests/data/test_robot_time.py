@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ropes.data.layout import open_dataset
-from ropes.data.recorder.plan import Plan
+from ropes.data.recorder.plan import recording_order
+from ropes.data.recorder.protocols import AnchorProtocol
+from ropes.data.recorder.travel import travel_time
 from ropes.data.robot_time import DWELL, SPEED, robot_seconds, seconds_of_path
 from tests import tiny_chains
 
@@ -22,10 +24,11 @@ def test_moves_take_as_long_as_their_slowest_joint() -> None:
 def test_anchors_are_recorded_in_the_order_of_the_recorder(tiny_data: Path) -> None:
     dataset = open_dataset(tiny_data)
     poses = dataset.states("train").reshape(-1, 5, 2)
-    plan = Plan(joints=dataset.joints, regimes=dataset.regimes, poses=poses, speed=np.full(2, SPEED))
-    path = np.array([stop.pose for stops in plan.route(range(len(poses))) for stop in stops])
+    speed = np.full(2, SPEED)
+    order = recording_order(AnchorProtocol, poses, speed, range(len(poses)))
+    path = np.concatenate([poses[anchor, places] for anchor, places in order])
     assert len(path) == poses.shape[0] * poses.shape[1]
-    assert robot_seconds(dataset) == pytest.approx(plan.travel(path) + DWELL * len(path))
+    assert robot_seconds(dataset) == pytest.approx(travel_time(path[:-1], path[1:], speed).sum() + DWELL * len(path))
     assert robot_seconds(dataset) < seconds_of_path(poses.reshape(-1, 2))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
-from ropes.data.recorder.plan import Plan
+from ropes.data.recorder.plan import recording_order
+from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.data.recorder.travel import travel_time
 
 #: Speed of every joint in rad/s, and seconds in each pose.
@@ -44,6 +45,6 @@ def robot_seconds(dataset: Dataset) -> float:
         return seconds_of_path(poses)
     measured = min(anchors, _MEASURED)
     of_anchor = poses.reshape(anchors, len(regimes), -1)[:measured]
-    plan = Plan(joints=dataset.joints, regimes=regimes, poses=of_anchor, speed=np.full(poses.shape[-1], SPEED))
-    path = np.array([stop.pose for stops in plan.route(range(measured)) for stop in stops])
+    order = recording_order(AnchorProtocol, of_anchor, np.full(poses.shape[-1], SPEED), range(measured))
+    path = np.concatenate([of_anchor[anchor, places] for anchor, places in order])
     return seconds_of_path(path) * anchors / measured

@@ -9,7 +9,8 @@ import pytest
 
 from ropes.common.seeds import generator
 from ropes.data.chains import TURNS
-from ropes.data.recorder.plan import Plan
+from ropes.data.recorder.plan import recording_order
+from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.data.robot_time import SPEED, seconds_of_path
 from ropes.errors import UserError
 from ropes.evaluation.benchmark import task as frozen
@@ -93,8 +94,8 @@ def test_budget_is_the_smallest_that_is_kept(hours: float, budget: int | None) -
 def test_seconds_of_an_anchor_are_those_of_the_recorders_order(name: str) -> None:
     model, anchors = task_named(name).training, 300
     poses = model.sample(generator(SEED, "train"), anchors)
-    plan = Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=np.full(len(model.joints), SPEED))
-    path = np.array([stop.pose for stops in plan.route(range(anchors)) for stop in stops])
+    order = recording_order(AnchorProtocol, poses, np.full(len(model.joints), SPEED), range(anchors))
+    path = np.concatenate([poses[anchor, places] for anchor, places in order])
     assert seconds_of_path(path) / anchors == pytest.approx(ANCHOR_SECONDS[name], rel=0.02)
 
 

@@ -3,7 +3,7 @@
 Episodes are recorded in blocks.  Within a block, the next episode is the one whose poses are nearest to the arm.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,13 +55,6 @@ class Plan:
         """Order of the angles."""
         return self.protocol.model.joints
 
-    def blocks(self, episodes: Iterable[int]) -> list[list[int]]:
-        """Numbers of episodes, block by block."""
-        blocks: dict[int, list[int]] = {}
-        for episode in sorted(episodes):
-            blocks.setdefault(episode // self.protocol.block, []).append(episode)
-        return list(blocks.values())
-
     def route(self, episodes: Iterable[int], start: Floats | None = None) -> list[list[Stop]]:
         """The order in which to record episodes, and in each the order of its poses.
 
@@ -69,21 +62,11 @@ class Plan:
             episodes: numbers of the episodes to record.
             start: where the arm stands, (joints,); None if unknown.
         """
-        route: list[list[Stop]] = []
-        for left in self.blocks(episodes):
-            while left:
-                here = start
-                episode = (
-                    left[0]
-                    if here is None
-                    else min(left, key=lambda k: travel_time(here, self.poses[k], self.speed).min())
-                )
-                left.remove(episode)
-                poses, regimes = self.poses[episode], self.regimes[episode].tolist()
-                places = self.protocol.order(poses, start, self.speed)
-                route.append([Stop(episode, place, regimes[place], poses[place]) for place in places])
-                start = route[-1][-1].pose
-        return route
+        order = recording_order(type(self.protocol), self.poses, self.speed, episodes, start)
+        return [
+            [Stop(episode, place, int(self.regimes[episode, place]), self.poses[episode, place]) for place in places]
+            for episode, places in order
+        ]
 
     def travel(self, path: Floats) -> float:
         """Seconds of the moves along a path (poses, joints)."""
@@ -110,3 +93,40 @@ def draw_plan(protocol: RecordingProtocol, episodes: int, seed: int, speed: Floa
     """
     poses, regimes = zip(*(protocol.draw(seed, episode, 0) for episode in range(episodes)), strict=True)
     return Plan(protocol=protocol, seed=seed, poses=np.stack(poses), regimes=np.stack(regimes), speed=speed)
+
+
+def blocks_of(protocol: type[RecordingProtocol], episodes: Iterable[int]) -> list[list[int]]:
+    """Numbers of episodes, block by block."""
+    blocks: dict[int, list[int]] = {}
+    for episode in sorted(episodes):
+        blocks.setdefault(episode // protocol.block, []).append(episode)
+    return list(blocks.values())
+
+
+def recording_order(
+    protocol: type[RecordingProtocol],
+    poses: Floats,
+    speed: Floats,
+    episodes: Iterable[int],
+    start: Floats | None = None,
+) -> Iterator[tuple[int, list[int]]]:
+    """The order in which to record episodes.
+
+    Args:
+        protocol: what an episode is.
+        poses: of all episodes, (episodes, poses, joints) radians.
+        speed: largest speed of each joint, (joints,) rad/s.
+        episodes: numbers of the episodes to record.
+        start: where the arm stands, (joints,); None if unknown.
+
+    Yields:
+        Number of an episode, and the places of its poses in the order of the recording.
+    """
+    for left in blocks_of(protocol, episodes):
+        while left:
+            here = start
+            episode = left[0] if here is None else min(left, key=lambda k: travel_time(here, poses[k], speed).min())
+            left.remove(episode)
+            places = protocol.order(poses[episode], here, speed)
+            yield episode, places
+            start = poses[episode, places[-1]]

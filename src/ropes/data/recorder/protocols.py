@@ -55,8 +55,9 @@ class RecordingProtocol(ABC):
             UserError: the joints depend on one another.
         """
 
+    @staticmethod
     @abstractmethod
-    def order(self, poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
+    def order(poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
         """The places of an episode's poses, in the order of the recording.
 
         Args:
@@ -114,7 +115,8 @@ class AnchorProtocol(RecordingProtocol):
         poses = self.model.sample(generator(seed, "record", number, attempt), 1)[0]
         return poses, np.arange(self.length)
 
-    def order(self, poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
+    @staticmethod
+    def order(poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
         """The order that makes the moves short."""
         return shortest_order(poses, start, speed)
 
@@ -164,7 +166,8 @@ class ChainProtocol(RecordingProtocol):
         poses, regimes = chains.sample_chains(self.model, generator(seed, "record", "chains", number, attempt), 1)
         return poses[0], regimes[0]
 
-    def order(self, poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
+    @staticmethod
+    def order(poses: Floats, start: Floats | None, speed: Floats) -> list[int]:
         """The order of the moves."""
         return list(range(len(poses)))
 

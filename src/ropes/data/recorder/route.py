@@ -8,7 +8,7 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.common.progress import progress as show_progress
-from ropes.data.recorder.plan import Plan, Stop
+from ropes.data.recorder.plan import Plan, Stop, blocks_of
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -63,7 +63,7 @@ def free_route(
     wanted, route, attempts = sorted(episodes), list[list[Stop]](), Counter[int]()
     here, positions, noun = None, 0, plan.protocol.noun
     with show_progress(f"simulating the plan, {noun}s", len(wanted), show=show) as update:
-        for block in plan.blocks(wanted):
+        for block in blocks_of(type(plan.protocol), wanted):
             while True:
                 part = plan.route(block, here)
                 checked = _check(part, check, here)
