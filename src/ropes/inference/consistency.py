@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Bools, Floats
 from ropes.errors import UserError
 from ropes.inference.policy_distributions import Commanded
 from ropes.metrics.intervals import auroc
@@ -43,25 +43,34 @@ class Angles:
         first, second: under policy 1 and policy 2, (n,).
         observational: without intervention, (m,); None where the observational distribution is unknown.
         error: standard deviation of the errors, from held-out anchors; None where unknown.
+        unused: which poses under policy 1 and policy 2 the fit did not use, bool (2, n); None for all.
     """
 
     first: Floats
     second: Floats
     observational: Floats | None
     error: float | None
+    unused: Bools | None = None
+
+    def without_used(self) -> tuple[Floats, Floats]:
+        """Angles under policy 1 and policy 2 in poses that the fit did not use."""
+        if self.unused is None:
+            return self.first, self.second
+        return self.first[self.unused[0]], self.second[self.unused[1]]
 
 
 def require_consistency(source: str, joint: str, commanded: Commanded, angles: Angles) -> None:
     """Check that a joint's commanded distributions are consistent with the angles read from images.
 
     The mean of the observational angles may differ from the commanded one by a quarter of the distance between the
-    policies, plus 3 standard errors.  From 400 poses on, the angles must be at least 0.6 times as wide as commanded,
-    and the policies may overlap no more than distributions of
+    policies, plus 3 standard errors.  From 400 poses on that the fit did not use, their angles must be at least 0.6
+    times as wide as commanded, and the policies may overlap no more than distributions of
 
         √(1.4² + (2 e / w)²)
 
     times the commanded width w, for a known error e; 3 times where e is unknown.  Overlap is measured by ranks, because
-    a bend of the coordinate near its ends widens the angles without an error.
+    a bend of the coordinate near its ends widens the angles without an error.  A fit on few anchors memorises the
+    policies of its poses: in these the angles of each policy are narrower.
 
     Args:
         source: file or data set of the commanded distributions, for the message.
@@ -81,9 +90,10 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
                 f"{contradiction}has mean {_degrees(mean)} without intervention where "
                 f"{_degrees(commanded.observational_mean)} was commanded"
             )
-    if len(angles.first) + len(angles.second) < FEWEST_FOR_WIDTHS:
+    first, second = angles.without_used()
+    if len(first) + len(second) < FEWEST_FOR_WIDTHS or not min(len(first), len(second)):
         return
-    width = float(np.sqrt((angles.first.var() + angles.second.var()) / 2))
+    width = float(np.sqrt((first.var() + second.var()) / 2))
     if width < _MIN_WIDTH * commanded.width:
         raise UserError(
             f"{contradiction}has standard deviation {_degrees(width)} under each policy where "
@@ -92,7 +102,7 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
         )
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     expected = _ordered_share(*(policy.quantile(shares) for policy in commanded.policies))
-    share = _ordered_share(angles.first, angles.second)
+    share = _ordered_share(first, second)
     factor, reason = _MAX_WIDTH_UNKNOWN, "(or the coordinate is mostly noise: fit longer)"
     if angles.error is not None:
         factor = float(np.hypot(_MAX_WIDTH, _ERROR_FACTOR * angles.error / commanded.width))

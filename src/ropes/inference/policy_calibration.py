@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Bools, Floats
 from ropes.common.seeds import generator
 from ropes.data.batches import first_anchors
 from ropes.data.chains import has_chains
@@ -47,6 +47,7 @@ class PolicyReadings:
         observational: joint (column) → coordinates without intervention, (n,), where its observational mean is known.
         deviation: standard deviations of `first`, then `second`, (2 n, d); None where unknown.
         of_chains: whether the poses are those of chains of moves.
+        unused: which poses of `first` and of `second` the fit did not use, bool (2, n, d); None for all.
     """
 
     first: Floats
@@ -54,6 +55,7 @@ class PolicyReadings:
     observational: dict[int, Floats]
     deviation: Floats | None
     of_chains: bool = False
+    unused: Bools | None = None
 
     @property
     def both(self) -> Floats:
@@ -146,9 +148,9 @@ def fit_commanded(
     errors = held_out_errors(estimator, readings, line)
     for k, joint in enumerate(estimator.run.joints):
         error_of_joint = None if errors is None else float(errors[k])
-        require_consistency(
-            source, joint, commanded[k], Angles(first[:, k], second[:, k], observational.get(k), error_of_joint)
-        )
+        unused = None if readings.unused is None else readings.unused[..., k]
+        angles = Angles(first[:, k], second[:, k], observational.get(k), error_of_joint, unused)
+        require_consistency(source, joint, commanded[k], angles)
     intervals = estimator.held_out_intervals(level)
     starts = _starts(observational, commanded) if readings.of_chains else None
     if starts is None and len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
@@ -229,12 +231,15 @@ def read_policies(
     rows = _rows_by_regime(estimator, dataset, [*policies[0], *policies[1], *([Regime()] if checked else [])], seed)
     readings = {regime: estimator.read(images_of(estimator.run, dataset, chosen)) for regime, chosen in rows.items()}
     (first, one), (second, two) = (_columns([readings[regime] for regime in regimes]) for regimes in policies)
+    others = dataset.frames("train").index[held_out_frames(estimator.run, dataset)]
+    unused = [np.stack([np.isin(rows[regime], others) for regime in regimes], axis=1) for regimes in policies]
     return PolicyReadings(
         first,
         second,
         {k: readings[Regime()].coordinates[:, k] for k in checked},
         None if one is None or two is None else np.concatenate([one, two]),
         has_chains(dataset),
+        np.stack(unused),
     )
 
 
