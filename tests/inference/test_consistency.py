@@ -56,9 +56,9 @@ def test_correct_distributions_pass_at_any_noise_level(noise: float, share: floa
 def test_widths_are_those_of_poses_that_the_fit_did_not_use() -> None:
     """A fit memorises the policies of its poses: there their angles are narrow."""
     rng = np.random.default_rng(0)
-    drawn = [sample(each, rng, N) for each in TRUE.policies]
-    half, memorised = N // 2, [np.full(N, values.mean()) for values in drawn]
-    mixed = [np.concatenate([a[:half], b[half:]]) for a, b in zip(drawn, memorised, strict=True)]
+    half, (one, two) = N // 2, (sample(each, rng, N) for each in TRUE.policies)
+    memorised = np.full(N, one.mean()), np.full(N, two.mean())
+    mixed = np.concatenate([one[:half], memorised[0][half:]]), np.concatenate([two[:half], memorised[1][half:]])
     unused = np.tile(np.arange(N) < half, (2, 1))
     with pytest.raises(UserError, match="has standard deviation"):
         require_consistency("D", "wrist", told(0.7, -0.7, 1.0), Angles(*mixed, None, 0.0, unused))

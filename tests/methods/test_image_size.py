@@ -17,6 +17,12 @@ from tests.command_line import Stub, refusal
 COMPACT = encoder_recipe("compact").encoder
 
 
+@pytest.fixture(autouse=True)
+def _folder_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands write their options beside their output."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("side", "options"),
     [

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -251,8 +252,9 @@ def test_broken_external_setting_does_not_affect_others(
 
 
 def test_external_setting_keeps_its_scene_and_camera_level_by_default(
-    points: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    points: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     own = dataclasses.replace(
         setting_named("panda-1c-independent"), name="other", scene="panda-gym", camera_level="harsh"
     )
