@@ -291,5 +291,5 @@ def test_reproduce_goes_from_simulation_to_report(
     assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     assert results.read(out / "results.json").rows == found.rows
-    with pytest.raises(UserError, match="holds another experiment, preset or scene"):
+    with pytest.raises(UserError, match="holds another experiment, preset, scene or mesh"):
         run_experiment(replace(plan, sizes=PAPER_SIZES), preset="compact", out=out, show=False)

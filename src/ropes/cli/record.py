@@ -30,7 +30,7 @@ class Record:
 
     Example:
       ropes record --robot simulated --anchors 20 --out data/simulated
-      ropes record --robot simulated --chains 12 --out data/chains
+      ropes record --robot simulated --chains 12 --out data/recorded-chains
       ropes record --robot simulated --camera-level webcam --scene panda-gym --anchors 20 --out data/webcam
       ropes record --robot simulated --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -0.6:0.6 -1.2:1.2 --anchors 20 --out data/kuka

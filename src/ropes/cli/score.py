@@ -64,7 +64,9 @@ class Score:
             print(f"wrote {self.out}: {entry.about.name}, track {entry.about.track}, {budget}")
             return
         splits = None if self.split is None else [self.split]
-        for scores in [score(task, read_predictions(path, task, splits)) for path in self.predictions]:
+        for path, scores in [(path, score(task, read_predictions(path, task, splits))) for path in self.predictions]:
+            if len(self.predictions) > 1:
+                print(path)
             print_scores(scores)
 
     def _check(self, data: Path) -> None:

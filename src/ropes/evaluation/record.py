@@ -143,7 +143,7 @@ def is_current(evaluation: Path, folder: Path, precision: RequestedPrecision = "
 def _state(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Digests of a run's weights and uncertainty model, and the revision of the measurements that `about` names.
 
-    Earlier revisions calibrated fits on some of the anchors, and read their figures without labels, on all of them.
+    Earlier versions computed the map without labels of a fit on some of the anchors from all of them.
     """
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
     chosen = None if "measures" in about else anchors_of(Run.read(folder).recipe)

@@ -63,8 +63,8 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
     """Check that a joint's commanded distributions are consistent with the angles read from images.
 
     The mean of the observational angles may differ from the commanded one by a quarter of the distance between the
-    policies, plus 3 standard errors.  From 400 poses on that the fit did not use, their angles must be at least 0.6
-    times as wide as commanded, and the policies may overlap no more than distributions of
+    policies, plus 3 standard errors.  From 200 poses under each policy on that the fit did not use, their angles must
+    be at least 0.6 times as wide as commanded, and the policies may overlap no more than distributions of
 
         √(1.4² + (2 e / w)²)
 
@@ -91,7 +91,7 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
                 f"{_degrees(commanded.observational_mean)} was commanded"
             )
     first, second = angles.without_used()
-    if len(first) + len(second) < FEWEST_FOR_WIDTHS or not min(len(first), len(second)):
+    if 2 * min(len(first), len(second)) < FEWEST_FOR_WIDTHS:
         return
     width = float(np.sqrt((first.var() + second.var()) / 2))
     if width < _MIN_WIDTH * commanded.width:

@@ -256,9 +256,10 @@ def _rows_by_regime(
         number = dataset.regimes.index(regime) if regime in dataset.regimes else -1
         rows = generator(seed, "commanded", regime.name).permutation(np.flatnonzero(known & (frames.regime == number)))
         if len(rows) < FEWEST:
+            whose = f"{dataset.path} has" if known.all() else f"the run learnt from anchors of {dataset.path} that have"
             raise UserError(
-                f"{dataset.path} has {len(rows)} training images under {regime.name}; commanded distributions need "
-                f"{FEWEST} or more for a reliable mean"
+                f"{whose} {len(rows)} training images under {regime.name}; commanded distributions need {FEWEST} or "
+                "more for a reliable mean"
             )
         ranked[regime] = rows[np.argsort(~unused[rows], kind="stable")]
     # Chains start with an observational pose, so these are few.

@@ -126,7 +126,7 @@ def _read_npz(path: Path, task: Task) -> dict[str, NDArray[np.generic]]:
 
 def _read_csv(path: Path, task: Task) -> dict[str, NDArray[np.generic]]:
     """The columns of a table, as the arrays of an archive."""
-    with path.open(newline="", encoding="utf-8") as stream:
+    with path.open(newline="", encoding="utf-8-sig") as stream:  # spreadsheets begin with a mark
         reader = csv.reader(stream, strict=True)
         header = next(reader, [])
         lines = [line for line in reader if line]

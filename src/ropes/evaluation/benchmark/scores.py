@@ -21,7 +21,8 @@ class JointScore:
         rms_degrees: root mean square error, degrees.
         mse: mean squared error, rad².
         mcc: absolute correlation of predicted and true angles, in [0, 1]; 0 for a constant prediction.
-        r2: share of the true angles' variance that the predictions explain; below 0 where their mean errs less.
+        r2: share of the true angles' variance that the predictions explain; below 0 where the mean of the true
+            angles would be a better prediction.
         coverage: share of true angles within their intervals; None without intervals.
         width_degrees: mean width of the intervals, degrees; None without intervals.
 

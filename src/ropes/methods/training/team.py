@@ -152,9 +152,10 @@ def training_team(devices: int, nodes: int) -> Iterator[Team | None]:
         for process in started:
             process.wait()
     except RuntimeError as error:
-        if token is None or not is_lost_connection(error):
+        if not is_lost_connection(error):
             raise
-        raise UserError(team.fault()) from error
+        early = f"process 0 of the training ended while the processes joined; {_AGAIN}"
+        raise UserError(early if token is None else team.fault()) from error
     finally:
         if token is not None:
             _TEAM.reset(token)
