@@ -136,7 +136,7 @@ def test_dropout_depends_on_the_seed_alone_and_differs_between_devices(tmp_path:
     for stage, devices in zip(stages, (2, 2, 1), strict=True):
         trained(stage, tmp_path / str(stages.index(stage)), devices)
     assert stages[0].history == stages[1].history
-    assert stages[0].history != stages[2].history
+    assert stages[0].history["loss"] != pytest.approx(stages[2].history["loss"], rel=1e-3)
 
 
 @pytest.mark.parametrize("devices", [2, 1])

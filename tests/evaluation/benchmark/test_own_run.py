@@ -14,6 +14,7 @@ from ropes.common import png
 from ropes.data import generate
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.robot_time import robot_seconds
 from ropes.errors import UserError
 from ropes.evaluation.benchmark import own_run, read_predictions, task_named
 from ropes.evaluation.benchmark.task import SCENE, SEED
@@ -64,7 +65,9 @@ class Twice:
 def test_data_set_has_the_test_poses_and_a_robot_time(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["score", "--task", TASK.name, "--data", str(data)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"test poses of {TASK.name}; robot time of the training poses 0.0" in shown
+    hours = robot_seconds(open_dataset(data)) / 3600
+    assert 0 < hours < 0.1
+    assert f"test poses of {TASK.name}; robot time of the training poses {hours:.3g} h" in shown
 
 
 def test_predictions_of_a_run_are_in_the_order_of_the_task(
