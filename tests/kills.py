@@ -9,6 +9,11 @@ from ropes.methods.training import loop as training
 from ropes.methods.training.stage import Stage
 
 
+def interrupt(*_: object, **__: object) -> None:
+    """Stands for a function during which Ctrl-C is pressed."""
+    raise KeyboardInterrupt
+
+
 class Killed(BaseException):
     """Stands for a kill: nothing cleans up after it but what would run anyway."""
 

@@ -17,6 +17,7 @@ from ropes.methods.run import Run
 from ropes.metrics import protocol
 from ropes.report.artefacts import load
 from tests import tiny
+from tests.kills import interrupt
 
 
 @pytest.fixture(scope="module")
@@ -162,17 +163,13 @@ def test_interrupted_evaluation_is_repeated(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(record, "write", _interrupt)
+        patch.setattr(record, "write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
     assert not (tmp_path / "e" / "results.json").exists()
     for _ in range(2):
         evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
     assert read_json(tmp_path / "e" / "results.json")["rows"]
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.slow

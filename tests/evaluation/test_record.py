@@ -20,6 +20,7 @@ from ropes.methods.run import UNCERTAINTY_FILE, Run
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import load_tree, save_tree
 from tests import tiny
+from tests.kills import interrupt
 
 
 def change_weights(run: Path) -> None:
@@ -137,7 +138,7 @@ def test_an_evaluation_of_other_weights_is_repeated(
     before = results.read(measured / "results.json")
     change_weights(own_run)
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.record.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             evaluate(own_run, tiny_data, measured, occlusions=(0,), show=False)
     assert not (measured / "results.json").exists()  # what was killed does not vouch for the old figures
@@ -145,10 +146,6 @@ def test_an_evaluation_of_other_weights_is_repeated(
     after = evaluate(own_run, tiny_data, measured, occlusions=(0,), show=False)
     assert is_current(measured, own_run)
     assert after.rows != before.rows
-
-
-def _interrupt(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
 
 
 def test_packaged_estimator_is_evaluated_again_after_an_update(

@@ -25,6 +25,7 @@ from ropes.models import registry
 from ropes.models.shapes import AE1Config
 from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
+from tests.kills import interrupt
 
 
 @pytest.mark.slow
@@ -95,7 +96,7 @@ def test_method_without_an_evaluation_is_omitted(
 ) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.record.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, methods=("anchored",), seeds=(0,), show=False)
     found = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(0,), show=False)
@@ -106,7 +107,7 @@ def test_method_without_an_evaluation_is_omitted(
 def test_interrupted_experiment_resumes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.record.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
     assert not (out / "results.json").exists()
@@ -131,7 +132,7 @@ def test_resumed_fit_keeps_its_number_of_threads(
     monkeypatch.setattr(fits, "fit", counted)
     again = partial(reproduce, "demo", preset="compact", out=tmp_path / "demo", show=False)
     with torch_threads(1), monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.record.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", interrupt)
         with pytest.raises(KeyboardInterrupt):
             again(seeds=(0,))
     with torch_threads(2):  # another machine
@@ -160,10 +161,6 @@ def test_missing_packaged_estimator_is_reported_first(tmp_path: Path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
-def _interrupt(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -189,7 +186,7 @@ def test_folder_of_another_experiment_is_not_modified(
     change: dict[str, Any], line: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(fits, "fit", _interrupt)
+        patch.setattr(fits, "fit", interrupt)
         for seeds in ((0,), (5,)):  # other seeds are the same experiment
             with pytest.raises(KeyboardInterrupt):
                 reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)

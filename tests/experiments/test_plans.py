@@ -30,6 +30,7 @@ from ropes.methods.recipes import (
 from ropes.methods.registry import method_of, recipe_of
 from ropes.simulation.settings import SETTINGS, setting_named
 from tests import tiny
+from tests.kills import interrupt
 
 ONE = "panda-1c-independent"
 
@@ -67,13 +68,9 @@ def test_mesh_is_for_experiments_with_arms(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def _interrupt(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
-
-
 def test_folder_keeps_its_meshes(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "demo"
-    monkeypatch.setattr(fits, "fit", _interrupt)
+    monkeypatch.setattr(fits, "fit", interrupt)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, mesh="full", show=False)

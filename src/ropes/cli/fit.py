@@ -239,8 +239,6 @@ class Predict:
             raise UserError("--camera-file needs --overlay")
         if self.predictions is not None and (self.poses is not None or self.overlay is not None):
             raise UserError("--predictions has angles alone; leave --poses and --overlay out")
-        if self.predictions is not None and self.predictions.suffix != ".npz":
-            raise UserError(f"--predictions {self.predictions}: give a name that ends in .npz")
 
     def execute(self) -> None:
         """Print one line for each prediction, or write the predictions for the benchmark."""

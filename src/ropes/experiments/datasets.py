@@ -88,7 +88,7 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None
         return
     else:
         arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
-        options["mesh"] = "full" if plan.full_meshes else "simplified"
+        options["mesh"] = plan.mesh
         options["chains" if name in plan.chains else "anchors"] = count
         dataset = simulate(arm, test_anchors=plan.test_anchors, **options)
         if not plan.at_once:

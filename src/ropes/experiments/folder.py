@@ -54,7 +54,7 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     ensure_output_folder(out, EXPERIMENT_FILE)
     description: dict[str, Any] = {"experiment": _description(plan), "preset": preset}
     if plan.full_meshes != (preset == "paper"):
-        description["experiment"]["mesh"] = "full" if plan.full_meshes else "simplified"
+        description["experiment"]["mesh"] = plan.mesh
     fault = "holds another experiment, preset, scene or mesh, or other numbers of images; choose a new --out"
     check_manifest(out / EXPERIMENT_FILE, description, fault)
     content = read_json(out / EXPERIMENT_FILE)

@@ -10,6 +10,7 @@ from ropes.methods.training.run_log import LoggerName
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
+from ropes.simulation.scene import Mesh
 from ropes.simulation.settings import MPI3D, MPI3D_FACTORS, Setting, find_setting, setting_named, usual_renderer
 
 #: Fraction of the training data and steps of a trial, and the least number of its anchors and of its test poses.
@@ -106,6 +107,11 @@ class Experiment:
     def measures_of(self, dataset: str) -> Literal["joints", "factors", "actions"]:
         """What is measured on a data set: factors of MPI3D's pairs beside the joints of its anchors."""
         return "factors" if dataset == MPI3D_FACTORS else self.measures
+
+    @property
+    def mesh(self) -> Mesh:
+        """The visual meshes of arms."""
+        return "full" if self.full_meshes else "simplified"
 
     def arm(self, dataset: str) -> Setting | None:
         """The setting of a data set, with its scene and cameras; None if it is not an arm's."""

@@ -228,11 +228,13 @@ def read_policies(
     joints = estimator.run.joints
     policies = [[Regime(joint, policy) for joint in joints] for policy in (1, 2)]
     checked = [k for k, joint in enumerate(commanded) if joint.observational_mean is not None]
-    rows = _rows_by_regime(estimator, dataset, [*policies[0], *policies[1], *([Regime()] if checked else [])], seed)
+    regimes = [*policies[0], *policies[1], *([Regime()] if checked else [])]
+    not_used = held_out_frames(estimator.run, dataset)
+    rows = _rows_by_regime(estimator, dataset, regimes, not_used, seed)
     readings = {regime: estimator.read(images_of(estimator.run, dataset, chosen)) for regime, chosen in rows.items()}
-    (first, one), (second, two) = (_columns([readings[regime] for regime in regimes]) for regimes in policies)
-    others = dataset.frames("train").index[held_out_frames(estimator.run, dataset)]
-    unused = [np.stack([np.isin(rows[regime], others) for regime in regimes], axis=1) for regimes in policies]
+    (first, one), (second, two) = (_columns([readings[regime] for regime in of_policy]) for of_policy in policies)
+    others = dataset.frames("train").index[not_used]
+    unused = [np.stack([np.isin(rows[regime], others) for regime in of_policy], axis=1) for of_policy in policies]
     return PolicyReadings(
         first,
         second,
@@ -244,10 +246,10 @@ def read_policies(
 
 
 def _rows_by_regime(
-    estimator: Estimator, dataset: Dataset, regimes: Sequence[Regime], seed: int
+    estimator: Estimator, dataset: Dataset, regimes: Sequence[Regime], unused: Bools, seed: int
 ) -> dict[Regime, NDArray[np.int64]]:
-    """As many rows of the data set for each regime; rows that the fit did not use come first."""
-    frames, unused = dataset.frames("train"), held_out_frames(estimator.run, dataset)
+    """As many rows of the data set for each regime; those that the fit did not use, bool (n,), come first."""
+    frames = dataset.frames("train")
     known = np.ones(len(frames), dtype=bool)
     if estimator.run.data_checksum == dataset.checksum:  # a fit on few anchors knows no policy of the others
         known = first_anchors(frames.anchor, anchors_of(estimator.run.recipe))

@@ -5,7 +5,7 @@ from pathlib import Path
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.evaluation.benchmark.predictions import Predictions, write_predictions
+from ropes.evaluation.benchmark.predictions import Predictions, require_archive, write_predictions
 from ropes.evaluation.benchmark.task import task_named
 from ropes.evaluation.benchmark.test_data import require_test_poses
 from ropes.inference.estimator import Estimator
@@ -21,8 +21,10 @@ def predict_test_poses(run: Path | str, data: Path, out: Path, *, precision: Req
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
-        UserError: the run is not calibrated, its setting is no task of the benchmark, or the data set has other poses.
+        UserError: `out` does not end in .npz, the run is not calibrated, its setting is no task of the benchmark, or
+            the data set has other poses.
     """
+    require_archive(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     task, calibration = task_named(estimator.run.setting), estimator.calibration
     if calibration is None:

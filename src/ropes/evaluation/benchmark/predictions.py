@@ -66,6 +66,16 @@ def read_predictions(path: Path, task: Task, splits: Sequence[str] | None = None
         return {split: _of_split(arrays, split, task) for split in splits or task.splits}
 
 
+def require_archive(path: Path) -> None:
+    """Check the name of a file to write.
+
+    Raises:
+        UserError: it does not end in .npz.
+    """
+    if path.suffix != ".npz":
+        raise UserError(f"{path}: give a name that ends in .npz")
+
+
 def write_predictions(path: Path, task: Task, predictions: Mapping[str, Predictions]) -> None:
     """Write predictions as an archive .npz with numbers of 32 bits.
 
@@ -77,8 +87,7 @@ def write_predictions(path: Path, task: Task, predictions: Mapping[str, Predicti
     Raises:
         UserError: the name does not end in .npz, or the folder cannot be written to.
     """
-    if path.suffix != ".npz":
-        raise UserError(f"{path}: give a name that ends in .npz")
+    require_archive(path)
     arrays: dict[str, NDArray[np.generic]] = {"joints": np.array(task.joints)}
     for split, each in predictions.items():
         for name, values in ((split, each.angles), (f"{split}-lower", each.lower), (f"{split}-upper", each.upper)):
