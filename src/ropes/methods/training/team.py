@@ -32,6 +32,8 @@ from ropes.methods.training.sharing import Share
 JOIN_WITHIN = 300.0
 #: Longest time between two messages; others wait for process 0 while it does everything but training.
 _SILENCE = timedelta(days=30)
+#: Seconds within which a process ends whose connection is lost: the system closes its connections first.
+_LAST_MOMENTS = 5.0
 _AGAIN = "run the same command again to resume"
 
 
@@ -95,9 +97,12 @@ class Team:
 
     def fault(self) -> str:
         """Why a message did not arrive."""
-        for number, process in enumerate(self.started, start=1):
-            if process.poll() is not None:
-                return f"process {number} of the training ended with code {process.returncode}; {_AGAIN}"
+        end = time.monotonic() + _LAST_MOMENTS
+        while self.started and time.monotonic() < end:
+            for number, process in enumerate(self.started, start=1):
+                if process.poll() is not None:
+                    return f"process {number} of the training ended with code {process.returncode}; {_AGAIN}"
+            time.sleep(0.01)
         return f"process {self.share.rank} of the training lost the connection to another; {_AGAIN}"
 
 
