@@ -270,3 +270,18 @@ def test_rows_of_other_methods_are_kept_on_request(tmp_path: Path) -> None:
         publish(tmp_path / "run", out, keep=True)
     publish(tmp_path / "run", out)
     assert results.read(out / "demo-compact.json").rows == elsewhere.rows
+
+
+def test_rows_of_other_seeds_are_kept_on_request(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    errors = {0: 0.05, 1: 0.03}
+    for seed, mse in errors.items():
+        rows = (a_row(method="ropes", seed=seed, mse=(mse, 0.0)),)
+        content = Results(name="demo", preset="compact", device="a", version="1", seconds=2.0, rows=rows)
+        results.write(tmp_path / "run" / "results.json", content)
+        publish(tmp_path / "run", out, keep_seeds=True)
+    found = results.read(out / "demo-compact.json")
+    assert {row.seed: row.mse_mean for row in found.rows} == errors
+    assert found.seconds == 4.0
+    publish(tmp_path / "run", out, keep=True)
+    assert [row.seed for row in results.read(out / "demo-compact.json").rows] == [1]

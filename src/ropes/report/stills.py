@@ -15,6 +15,7 @@ from ropes.evaluation import results
 from ropes.evaluation.results import FURTHER, Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import by_disentanglement
+from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
 from ropes.report import artefacts, cameras, figures, joint_figures, pictures, study_figures
@@ -108,40 +109,49 @@ def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, 
         yield f"patches-{split.removeprefix('test-')}", pair_grid(*pairs_and_captions(arrays, split, patchwise=True))
 
 
-def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
+def publish(folder: Path, out: Path, *, keep: bool = False, keep_seeds: bool = False) -> tuple[Path, ...]:
     """Copy an experiment's results.json to `out`/NAME-PRESET.json, and write its figures beside it.
 
     Args:
         folder: of the experiment.
         out: folder of the committed results.
         keep: keep the committed rows of methods and settings that the experiment lacks.
+        keep_seeds: keep those of other training seeds of its methods too.
 
     Raises:
-        UserError: as `write_figures`, the committed file is wrong, or (with `keep`) it is of another scene.
+        UserError: as `write_figures`, the committed file is wrong, or (where rows are kept) it is of another scene.
     """
     found = results.read(folder / "results.json")
     table = out / f"{found.name}-{found.preset}.json"
-    if keep and table.exists():
+    if (keep or keep_seeds) and table.exists():
         committed = results.read(table)
         if committed.scene != found.scene:
             scenes = [each or "that of an older version" for each in (committed.scene, found.scene)]
-            raise UserError(f"{table} has scene {scenes[0]} and {folder} {scenes[1]}; leave --keep out to replace it")
-        found = _joined(committed, found)
+            option = "--keep-seeds" if keep_seeds else "--keep"
+            raise UserError(f"{table} has scene {scenes[0]} and {folder} {scenes[1]}; leave {option} out to replace it")
+        found = _joined(committed, found, keep_seeds=keep_seeds)
     results.write(table, found)
     return table, *write_figures(folder, out, found)
 
 
-def _joined(committed: Results, found: Results) -> Results:
-    """The committed rows of methods and settings that `found` lacks, then its own; devices are listed, seconds add up.
+def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
+    """The committed rows of fits that `found` lacks, then its own; devices are listed, seconds add up.
 
-    The seconds of a method that was committed before do not add up: the committed seconds do not say which are its own.
+    The seconds of a fit that was committed before do not add up: the committed seconds do not say which are its own.
     """
-    before, now = _fits(committed), _fits(found)
+
+    def fit_of(row: MeasuredRow) -> tuple[str, str, int | None]:
+        return row.setup, row.method, row.seed if keep_seeds else None
+
+    def fits(results: Results) -> set[tuple[str, str, int | None]]:
+        return {fit_of(row) for kind in ("rows", "model_rows", "action_rows") for row in getattr(results, kind)}
+
+    before, now = fits(committed), fits(found)
     if before <= now:
         return found
     kinds = ("rows", *FURTHER)
-    kept = {kind: [row for row in getattr(committed, kind) if (row.setup, row.method) not in now] for kind in kinds}
-    again = any(method_of(method) in METHODS for _, method in before & now)  # others come with the package
+    kept = {kind: [row for row in getattr(committed, kind) if fit_of(row) not in now] for kind in kinds}
+    again = any(method_of(method) in METHODS for _, method, _ in before & now)  # others come with the package
     merged: dict[str, Any] = {kind: (*kept[kind], *getattr(found, kind)) for kind in kinds}
     return replace(
         found,
@@ -149,8 +159,3 @@ def _joined(committed: Results, found: Results) -> Results:
         seconds=round(committed.seconds + (0.0 if again else found.seconds), 1),
         **merged,
     )
-
-
-def _fits(found: Results) -> set[tuple[str, str]]:
-    """Setting and method of all rows."""
-    return {(row.setup, row.method) for kind in ("rows", "model_rows", "action_rows") for row in getattr(found, kind)}
