@@ -27,6 +27,10 @@ OTHER_JSON = {"a list": [], "a number": 3, "null": None, "no keys": {}, "another
 CALLS: dict[str, str] = {
     "simulate": "simulate --setting panda-2c-independent --anchors 2 --test-anchors 2 --out new",
     "simulate-urdf": "simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 --ranges -1:1 --out new",
+    "simulate-chains": "simulate --setting panda-2c-independent --chains 2 --frames-per-move 1 --out new",
+    "simulate-finger": "simulate --setting finger-cube --samples 4 --test-anchors 2 --out new",
+    "simulate-pairs": "simulate --setting action-pairs --samples 4 --objects 2 --test-anchors 2 --out new",
+    "record": "record --robot simulated --anchors 2 --out new",
     "validate": "validate data",
     "inspect": "inspect data",
     "strip": "strip data --out new",
@@ -42,6 +46,10 @@ CALLS: dict[str, str] = {
     "graph": "graph run --data data --out new",
     "package": "package run --name tiny --data data --results evaluation/results.json --out new",
     "card": "card panda-2c",
+    "check": "check run --recording data --frames 40",
+    "watch": "watch run --camera photos --no-page --seconds 1",
+    "csv": "csv evaluation",
+    "score": "score predictions.npz --task panda-2c-independent",
     "report": "report evaluation",
     "reproduce": "reproduce demo --out new",
     "tables": "tables --check --pages page.md --results results",
@@ -74,10 +82,29 @@ _WRONG: dict[str, tuple[str, ...]] = {
     "--encoder.image-size": ("0", "7", "4096", "ten"),
     "--training.batch": ("0", "1.5", "ten"),
     "--labels": ("0", "2", "nan", "half"),
+    "--chains": ("0", *_NUMBERS),
+    "--frames-per-move": _NUMBERS,
+    "--objects": ("0", *_NUMBERS),
+    "--robot": ("no-such-robot", ""),
+    "--camera-level": ("stormy", ""),
+    "--tolerance": ("nan", "inf", "ten", "-1", ""),
+    "--frames": ("0", *_NUMBERS),
+    "--rate": ("0", "nan", "ten", "-1", ""),
+    "--publish": ("nowhere.txt", ""),
+    "--filter": ("kalmann", ""),
+    "--task": ("panda-9c", ""),
+    "--state": ("gradians", ""),
 }
 _TAKES: dict[str, tuple[str, ...]] = {
     "simulate": ("--anchors", "--test-anchors", "--seed", "--setting", "--workers"),
     "simulate-urdf": ("--ranges", "--joints"),
+    "simulate-chains": ("--chains", "--frames-per-move"),
+    "simulate-finger": ("--samples",),
+    "simulate-pairs": ("--samples", "--objects"),
+    "record": ("--anchors", "--robot", "--camera-level", "--seed", "--tolerance", "--state"),
+    "check": ("--frames", "--tolerance", "--state"),
+    "watch": ("--rate", "--publish", "--filter", "--split"),
+    "score": ("--task", "--split"),
     "export": ("--count", "--split"),
     "fit": ("--training.epochs", "--val-fraction", "--random-erasing", "--foreign", "--method", "--preset",
             "--encoder.image-size", "--seed", "--training.batch", "--anchors", "--labels"),
@@ -98,6 +125,9 @@ _FILES: dict[str, tuple[str, ...]] = {
     "calibrate-file": ("labels.csv", "run/run.json"),
     "graph": ("run/run.json", "data/meta/interventions.json"),
     "report": ("evaluation/results.json",),
+    "csv": ("evaluation/results.json",),
+    "score": ("predictions.npz",),
+    "check": ("run/calibration.json", "data/meta/info.json"),
     "package": ("evaluation/results.json", "run/training.json"),
     "tables": ("results/demo-compact.json", "page.md"),
 }  # fmt: skip
@@ -161,7 +191,7 @@ def cases() -> Iterator[Case]:
 def _of_paths(name: str, words: tuple[str, ...]) -> Iterator[Case]:
     """Inputs that are not there, or something else; outputs that are taken."""
     for at, word in enumerate(words):
-        if word in ("data", "run", "evaluation", "photos", "labels.csv", "pairs"):
+        if word in ("data", "run", "evaluation", "photos", "labels.csv", "pairs", "predictions.npz"):
             for other, what in (
                 ("no/such/place", "is missing"),
                 ("other", "is something else"),

@@ -1,12 +1,13 @@
-"""Tests the commands with more than 200 wrong inputs, and when they are killed.
+"""Tests the commands with more than 200 wrong inputs, when they are killed, and where something around them is wrong.
 
-    python -m benchmarks.faults [--only WORD] [--kills 60] [--seed 0] [--out FILE]
+    python -m benchmarks.faults [--only WORD] [--kills 100] [--no-conditions] [--seed 0] [--out FILE] [--page FILE]
 
 Every wrong input is a correct call with one fault: an option, a path, or a byte of a file. It passes if the command
 ends with code 2 and one line on standard error, without a traceback, changes no file and leaves no new file. Then
-commands are killed at random moments and called again (see `kills.py`). They pass if they end with the same bytes as
-without a kill. Tables count both by command, and failures are listed below them; with a failure the script ends with
-code 1. Wrong inputs take one or two minutes, and 60 kills half an hour; --kills 0 skips the kills.
+commands are killed at random moments and called again (see `kills.py`), and called on a full disk, twice at a time and
+so on (see `conditions.py`). They pass if they end with the same bytes as undisturbed. Tables count everything, and
+failures are listed below them; with a failure the script ends with code 1. Wrong inputs take one or two minutes, 100
+kills and the conditions half an hour each; --kills 0 and --no-conditions skip them.
 """
 
 import contextlib
@@ -17,18 +18,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import ropes
+from benchmarks.conditions import enter_namespace, try_all
+from benchmarks.fault_commands import DIFFERS
 from benchmarks.fault_inputs import Case, called, cases, run_case
-from benchmarks.figures import options
-from benchmarks.kills import kill_all, print_kills
-from ropes.common.files import write_json
+from benchmarks.figures import described, keep, options, table
+from benchmarks.kills import kill_all
 from ropes.common.progress import progress
 
 #: Seconds that a call of the preparation may take.
 _PATIENCE = 600.0
+_PREDICTIONS = Path(__file__).parents[1] / "examples" / "benchmark" / "prior-mean-panda-2c-independent.npz"
 #: Beginnings of the names of what is made of a run.
 _OF_RUN = ("run", "evaluation", "photos", "labels", "results")
 
@@ -43,6 +48,7 @@ def prepare(folder: Path, scratch: Path, chosen: Sequence[Case]) -> None:
     for name in ("other", "pairs"):
         (folder / name).mkdir()
         (folder / name / "something.txt").write_text("else\n", encoding="utf-8")
+    shutil.copyfile(_PREDICTIONS, folder / "predictions.npz")
     (folder / "page.md").write_text("<!-- table:demo-compact -->\n<!-- /table -->\n", encoding="utf-8")
     if reads_run:
         _prepare_run(folder, scratch)
@@ -82,32 +88,35 @@ def _prepare_run(folder: Path, scratch: Path) -> None:
 
 
 def main() -> None:
-    """Run wrong inputs and kills, and print the tables."""
+    """Run wrong inputs, kills and conditions, and print the tables."""
     parser = options(__doc__)
-    parser.add_argument("--only", default="", help="test only wrong inputs and commands whose name contains this word")
-    parser.add_argument("--kills", type=int, default=60, help="smallest number of kills")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the moments of the kills")
+    parser.add_argument("--only", default="", help="test only what has this word in its name")
+    parser.add_argument("--kills", type=int, default=100, help="smallest number of kills")
+    parser.add_argument("--no-conditions", action="store_true", help="leave out disks, caches and clocks")
+    parser.add_argument("--seed", type=int, default=0, help="seed of moments and of damaged bytes")
+    parser.add_argument("--page", type=Path, help="page between whose markers the tables are written")
     arguments = parser.parse_args()
+    if not arguments.no_conditions:
+        enter_namespace()
+    began = time.monotonic()
     chosen = [case for case in cases() if arguments.only in case.name]
-    began = time.monotonic()
     failed = run_cases(chosen)
-    if chosen:
-        print_cases(chosen, failed)
-        print(f"\n{time.monotonic() - began:.0f} s")
-    began = time.monotonic()
     trials = kill_all(arguments.kills, arguments.seed, arguments.only)
-    if trials:
-        print()
-        print_kills(trials)
-        print(f"\n{time.monotonic() - began:.0f} s")
-    if not chosen and not trials:
-        parser.error(f"--only {arguments.only} with --kills {arguments.kills}: nothing to do")
-    otherwise = [f"{one.command}: {one.fault}" for one in trials if one.fault]
-    if arguments.out:
-        figures = {"cases": len(chosen), "failed": {case.name: fault for case, fault in failed}}
-        killed = {"kills": sum(one.kills for one in trials), "ended_otherwise": otherwise}
-        write_json(arguments.out, figures | killed)
-    sys.exit(bool(failed or otherwise))
+    attempts = [] if arguments.no_conditions else try_all(arguments.seed, arguments.only)
+    if not (chosen or trials or attempts):
+        parser.error(f"--only {arguments.only}: nothing to do")
+    found = {
+        **described(began),
+        "inputs": dict(Counter(case.command for case in chosen)),
+        "inputs_failed": [
+            {"command": case.command, "fault": f"{case.name}: ropes {' '.join(case.words)}: {fault}"}
+            for case, fault in failed
+        ],
+        "trials": [asdict(one) for one in trials],
+        "conditions": [asdict(one) for one in attempts],
+    }
+    keep(found, tables(found), arguments.out, arguments.page)
+    sys.exit(any(one.fault for one in (*trials, *attempts)) or bool(failed))
 
 
 def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
@@ -130,14 +139,46 @@ def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
     return failed
 
 
-def print_cases(chosen: list[Case], failed: list[tuple[Case, str]]) -> None:
-    """The table by command, and below it what failed."""
-    print("| command | wrong inputs | failed |\n|---|---:|---:|")
-    for command, count in Counter(case.command for case in chosen).items():
-        print(f"| {command} | {count} | {sum(case.command == command for case, _ in failed)} |")
-    print(f"| all | {len(chosen)} | {len(failed)} |")
-    for case, fault in failed:
-        print(f"\n{case.name}\n    ropes {' '.join(case.words)}\n    {fault}")
+def tables(found: Mapping[str, Any]) -> str:
+    """Tables of what was tried, and below each what failed."""
+    parts = []
+    if found["inputs"]:
+        failed = Counter(one["command"] for one in found["inputs_failed"])
+        rows = [[command, str(count), str(failed[command])] for command, count in found["inputs"].items()]
+        parts.append(table(["command", "wrong inputs", "failed"], [*rows, _sum("all", rows)]))
+        parts.append(_listed(one["fault"] for one in found["inputs_failed"]))
+    if found["trials"]:
+        rows = _counted(found["trials"], "command", lambda one: int(one["kills"]))
+        parts.append(table(["command", "kills", "ended otherwise"], [*rows, _sum("all", rows)]))
+        reasons = "; ".join(f'"{key}": {why}' for key, why in DIFFERS.items())
+        parts.append(f"Not compared are entries of JSON files: {reasons}.\n")
+        parts.append(_listed(f"{one['command']}: {one['fault']}" for one in found["trials"] if one["fault"]))
+    if found["conditions"]:
+        rows = _counted(found["conditions"], "condition", lambda _: 1)
+        parts.append(table(["condition", "calls", "failed"], [*rows, _sum("all", rows)]))
+        of = [one for one in found["conditions"] if one["fault"]]
+        parts.append(_listed(f"{one['condition']}, {one['command']}: {one['fault']}" for one in of))
+    parts.append(f"{found['device']}, version {found['version']}, {found['seconds']} s.\n")
+    return "\n" + "\n".join(part for part in parts if part) + "\n"
+
+
+def _counted(
+    entries: Sequence[Mapping[str, Any]], key: str, amount: Callable[[Mapping[str, Any]], int]
+) -> list[list[str]]:
+    """A row for each value of `key`: the sum of the amounts, and the number of faults."""
+    tried, failed = Counter[str](), Counter[str]()
+    for one in entries:
+        tried[one[key]] += amount(one)
+        failed[one[key]] += one["fault"] is not None
+    return [[name, str(tried[name]), str(failed[name])] for name in tried]
+
+
+def _sum(name: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    return [name, *(str(sum(int(row[at]) for row in rows)) for at in (1, 2))]
+
+
+def _listed(faults: Iterable[str]) -> str:
+    return "".join(f"- {fault}\n" for fault in faults)
 
 
 if __name__ == "__main__":

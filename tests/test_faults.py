@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.kills import Trial, digests, print_kills
+from benchmarks.fault_commands import digests
+from benchmarks.faults import tables
 from ropes.cli import entry as cli
 from ropes.common.files import ensure_output_folder, require_free, write_json
 from ropes.errors import UserError
@@ -63,7 +64,7 @@ def test_page_that_is_not_text_is_reported(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_sample_of_wrong_inputs_is_refused(cache_home: Path) -> None:
-    words = [sys.executable, "-m", "benchmarks.faults", "--only", "export", "--kills", "0"]
+    words = [sys.executable, "-m", "benchmarks.faults", "--only", "export", "--kills", "0", "--no-conditions"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
     table = [line for line in done.stdout.splitlines() if line.startswith("| export |")]
@@ -83,9 +84,38 @@ def test_digests_ignore_seconds_and_include_partial_files(tmp_path: Path) -> Non
     assert digests(tmp_path / "b").keys() - first.keys() == {".weights.part"}
 
 
-def test_failed_kill_trial_is_listed_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    print_kills([Trial("fit", 2, None), Trial("fit", 1, "differs in run.json"), Trial("simulate", 3, None)])
-    printed = capsys.readouterr().out
-    assert "| fit | 2 | 3 | 1 |" in printed
-    assert "| all | 3 | 6 | 1 |" in printed
-    assert "fit, 1 kills: differs in run.json" in printed
+def test_tables_count_what_was_tried_and_list_what_failed() -> None:
+    found = {
+        "inputs": {"fit": 3, "csv": 2},
+        "inputs_failed": [{"command": "csv", "fault": "csv: unknown option: code 0"}],
+        "trials": [
+            {"command": "fit", "kills": 2, "fault": None},
+            {"command": "fit", "kills": 1, "fault": "differs in run.json"},
+            {"command": "simulate", "kills": 3, "fault": None},
+        ],
+        "conditions": [{"condition": "disk full", "command": "simulate", "fault": "a traceback"}],
+        "device": "2 cores",
+        "version": "1",
+        "seconds": 60,
+    }
+    text = tables(found)
+    for row in ("| csv | 2 | 1 |", "| all | 5 | 1 |", "| fit | 3 | 1 |", "| all | 6 | 1 |", "| disk full | 1 | 1 |"):
+        assert row in text
+    for line in ("- csv: unknown option", "- fit: differs in run.json", "- disk full, simulate: a traceback"):
+        assert line in text
+
+
+def has_namespaces() -> bool:
+    try:
+        return not subprocess.run(["unshare", "--map-root-user", "--mount", "true"], capture_output=True).returncode
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_namespaces(), reason="this system lets no user mount a file system of their own")
+def test_output_that_becomes_writable_gets_the_same_bytes(cache_home: Path) -> None:
+    words = [sys.executable, "-m", "benchmarks.faults", "--only", "output read-only: simulate", "--kills", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "| output read-only | 1 | 0 |" in done.stdout
