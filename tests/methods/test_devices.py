@@ -1,5 +1,6 @@
 """Training on two devices: two processes on the CPU."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,12 @@ def test_killed_training_resumes(devices: int, tmp_path: Path, capsys: pytest.Ca
     )
     line = "ropes: joint was trained on 2 devices up to step 2 and resumes on 1"
     assert (line in capsys.readouterr().err) == (devices == 1)
+
+
+def test_terminal_interrupts_process_0_alone() -> None:
+    with training_team(2, 1) as team:
+        assert team is not None
+        assert os.getpgid(team.started[0].pid) == team.started[0].pid != os.getpgid(0)
 
 
 def test_ended_process_gives_one_line(tmp_path: Path) -> None:

@@ -256,9 +256,9 @@ def _store(host: str, port: int, *, is_first: bool) -> TCPStore:
 
 
 def _start(rank: int, devices: int, port: int) -> subprocess.Popen[bytes]:
-    """Start a process of this machine's team."""
+    """Start a process of this machine's team, in a group of its own: Ctrl-C reaches process 0 alone."""
     words = [sys.executable, "-m", "ropes.methods.training.worker", str(rank), str(devices), str(port)]
-    return subprocess.Popen(words, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, process_group=0)
 
 
 def _wait_for_all(store: TCPStore, count: int, started: list[subprocess.Popen[bytes]]) -> None:
