@@ -184,7 +184,7 @@ def test_rewritten_full_mesh_renders_identically(
 
 @pytest.mark.pybullet
 @pytest.mark.slow
-def test_simplified_copy_is_cached_and_rebuilt_when_missing(tmp_path: Path) -> None:
+def test_simplified_copy_is_cached_and_made_again_when_missing_or_damaged(tmp_path: Path) -> None:
     urdf = locate("kuka_iiwa/model.urdf")
     first = simplified_urdf(urdf, cache=tmp_path)
     before = {path.name: path.read_bytes() for path in first.parent.iterdir()}
@@ -193,6 +193,10 @@ def test_simplified_copy_is_cached_and_rebuilt_when_missing(tmp_path: Path) -> N
     assert first.stat().st_mtime_ns == stamp
     first.unlink()
     (first.parent / "left-over").touch()
+    assert simplified_urdf(urdf, cache=tmp_path) == first
+    assert {path.name: path.read_bytes() for path in first.parent.iterdir()} == before
+    shape = next(first.parent.glob("*.obj"))
+    shape.write_bytes(shape.read_bytes().replace(b"1", b"2", 1))
     assert simplified_urdf(urdf, cache=tmp_path) == first
     assert {path.name: path.read_bytes() for path in first.parent.iterdir()} == before
     assert [path.name for path in first.parent.parent.iterdir()] == [first.parent.name]

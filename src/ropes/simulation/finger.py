@@ -62,7 +62,7 @@ def finger_urdf() -> Path:
     mount.set("xyz", f"0 0 {_HEIGHT}")
     text = ET.tostring(tree.getroot(), encoding="unicode")
     path = files.cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
-    if not path.exists():
+    if not path.exists() or path.read_bytes() != text.encode():  # a damaged file
         files.write_text(path, text)
     return path
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from ropes.common.files import cache_folder
+from ropes.common import files
 from ropes.errors import UserError
 from ropes.simulation.surface import Surface, flat_normals, read_surface, texture_of, write_obj
 from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
@@ -26,6 +26,8 @@ _FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
 #: Triangles, in units of the target, above which edge collapse has stalled; tolerance of `_without_needles`, in
 #: diagonals of the mesh; share of the volume that it may change.
 _STALLED, _TOLERANCE, _LOST = 1.5, 1 / 2000, 0.05
+#: File of a copy with the SHA-256 of each of its other files.
+_CHECKSUMS = "checksums.json"
 # Weight of a difference in normals against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
 
@@ -33,14 +35,15 @@ _NORMAL_WEIGHT = 0.05
 def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path | None = None) -> Path:
     """A copy of `urdf` with about `fraction` of its triangles, made if it is not in the cache.
 
-    Its folder is named by a checksum of all its inputs.  Links with visual shapes lose their collision shapes.
+    Its folder is named by a checksum of all its inputs.  A copy of which a file is missing or damaged is made again.
+    Links with visual shapes lose their collision shapes.
 
     Raises:
         UserError: a mesh is missing or cannot be read, or the cache cannot be written.
     """
     read_urdf(urdf)
-    folder = (cache or cache_folder()) / "meshes" / _key(urdf, fraction)
-    if not (folder / "robot.urdf").exists():
+    folder = (cache or files.cache_folder()) / "meshes" / _key(urdf, fraction)
+    if not _is_whole(folder):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             work = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
@@ -50,16 +53,26 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
             ) from error
         try:
             _make(urdf, work, fraction)
-            if not (folder / "robot.urdf").exists():
-                shutil.rmtree(folder, ignore_errors=True)  # an incomplete copy
+            files.write_json(work / _CHECKSUMS, {path.name: files.sha256(path) for path in sorted(work.iterdir())})
+            if not _is_whole(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 work.rename(folder)
         except OSError as error:
             # Another process may have made the same copy meanwhile; the contents are equal.
-            if not (folder / "robot.urdf").exists():
+            if not _is_whole(folder):
                 raise UserError(f"cannot write the mesh cache {folder} ({error.strerror})") from error
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return folder / "robot.urdf"
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a copy has all its files, as they were written."""
+    try:
+        checksums = files.read_json(folder / _CHECKSUMS)
+        return all(files.sha256(folder / name) == checksum for name, checksum in checksums.items())
+    except (AttributeError, OSError, UserError):  # no object, a missing file, or no checksums
+        return False
 
 
 def simplify(surface: Surface, fraction: float) -> Surface:
