@@ -1,0 +1,301 @@
+"""Deals calls to the nodes of a Ray cluster.
+
+Ray starts the processes, moves arguments and results, and repeats the calls of a node that dies.  Every node must have
+ropes and its libraries in the versions of this machine, because the bytes of results depend on them.
+"""
+
+import secrets
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ropes.common.hardware import choose_accelerator, tune_allocator
+from ropes.common.processes import raise_failures, use_threads
+from ropes.errors import UserError
+
+#: Packages whose versions may change the bytes of data sets and of weights.
+PACKAGES = (
+    *("ropes", "fast-simplification", "lightgbm", "lightning", "mujoco", "numpy", "pillow", "pyarrow", "pybullet"),
+    *("scikit-learn", "scipy", "torch", "transformers"),
+)
+#: How often Ray repeats a call whose process or node died, and calls per CPU that are submitted ahead of the reader.
+_RETRIES, _AHEAD = 3, 3
+#: Seconds between two looks at the nodes, and seconds that interrupted fits have for their checkpoints.
+_LOOK, _PATIENCE = 10.0, 60.0
+
+
+def _reader(names: Sequence[str]) -> Callable[[], dict[str, str | None]]:
+    """The function that reads the versions of packages, without the suffix of a build such as +cpu.
+
+    It is nested, so that Ray sends its code: a node without ropes can run it.
+    """
+
+    def read() -> dict[str, str | None]:
+        from importlib.metadata import PackageNotFoundError, version
+
+        found: dict[str, str | None] = dict.fromkeys(names)
+        for name in names:
+            try:
+                found[name] = version(name).partition("+")[0]
+            except PackageNotFoundError:
+                continue
+        return found
+
+    return read
+
+
+_versions = _reader(PACKAGES)
+
+
+class Cluster:
+    """A Ray cluster that this process is connected to, see `ropes.common.ray_connection.connect`.
+
+    Args:
+        ray: the module.
+
+    Raises:
+        UserError: it has no CPU, or a node lacks ropes, or has it or a library in another version.
+    """
+
+    def __init__(self, ray: ModuleType) -> None:
+        self._ray = ray
+        self._expected = _versions()
+        for name, found in self._ask(_versions).items():
+            _require_versions(self._expected, found, name)
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        """The nodes that compute.
+
+        Raises:
+            UserError: there is none.
+        """
+        if nodes := [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]:
+            return nodes
+        raise UserError("the Ray cluster has no node with a CPU; start one with ray start --address=HOST:PORT")
+
+    @property
+    def cores(self) -> int:
+        """CPUs of all nodes."""
+        return int(sum(node["Resources"]["CPU"] for node in self._nodes()))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes."""
+        return int(sum(node["Resources"].get("GPU", 0) for node in self._nodes()))
+
+    @property
+    def _smallest(self) -> int:
+        """CPUs of the node that has fewest."""
+        return int(min(node["Resources"]["CPU"] for node in self._nodes()))
+
+    def threads(self, fits: int, gpus: float) -> int:
+        """Number of threads of a fit, so that some fits together use all CPUs, or all GPUs.
+
+        Args:
+            fits: number of fits.
+            gpus: share of a GPU, or number of GPUs, of each fit.
+
+        Raises:
+            UserError: no node has so many GPUs.
+        """
+        if not gpus:
+            return max(1, min(self._smallest, self.cores // fits))
+        resources = [node["Resources"] for node in self._nodes()]
+        shares = [each["CPU"] * gpus / each["GPU"] for each in resources if each.get("GPU", 0) >= gpus]
+        if not shares:
+            raise UserError(f"no node of the cluster has {gpus:g} GPUs; give fewer --gpus-per-fit")
+        return max(1, int(min(shares)))
+
+    def require_same(self, function: Callable[[], object], what: str) -> None:
+        """Check that a function returns the same on every node as here.
+
+        Args:
+            function: of a module, or a partial of one.
+            what: what it returns, for the message.
+
+        Raises:
+            UserError: it does not, or raises a `UserError` on a node.
+        """
+        ours = function()
+        for name, theirs in self._on_each_node(function).items():
+            if theirs != ours:
+                raise UserError(f"node {name} has another {what} than this machine; give every node the same")
+
+    def require_folder(self, folder: Path) -> None:
+        """Check that every node sees a folder of this machine at the same path.
+
+        Args:
+            folder: an absolute path; if it does not exist yet, its nearest parent is checked.
+
+        Raises:
+            UserError: a node does not, or the folder cannot be written to.
+        """
+        nearest = next(each for each in (folder, *folder.parents) if each.is_dir())
+        token = nearest / f".{secrets.token_hex(8)}.part"
+        try:
+            token.touch()
+            for name, sees in self._on_each_node(token.exists).items():
+                if not sees:
+                    raise UserError(
+                        f"node {name} does not see the folder {nearest} of this machine; choose one of a file system "
+                        "that all nodes share"
+                    )
+        finally:
+            token.unlink(missing_ok=True)
+
+    def stream(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> Generator[Any, None, None]:
+        """Call a function for each part, on one CPU; yields the results in the order of the parts.
+
+        Only a few calls per CPU are submitted ahead of the reader, which bounds the memory.  Closing the generator, or
+        any exception, cancels them.
+
+        Raises:
+            UserError: a call raised one, no node is left, or processes died again and again.
+        """
+        task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(_answer)
+        ahead, pending = _AHEAD * self.cores, deque[Any]()
+        try:
+            for part in parts:
+                pending.append(task.remote(self._expected, function, part))
+                if len(pending) >= ahead:
+                    yield self._result(pending.popleft())
+            while pending:
+                yield self._result(pending.popleft())
+        finally:
+            self._cancel(pending)
+
+    def run_all(
+        self, jobs: Sequence[Callable[[], None]], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
+    ) -> None:
+        """Run every job in a process of its own on some node, as `ropes.common.processes.run_all` does on this machine.
+
+        If one fails the others continue.  If this process is interrupted, running jobs get a KeyboardInterrupt, on
+        which a training writes a checkpoint.  Jobs of a node that dies run again on others.
+
+        Args:
+            jobs: functions of modules, or partials of them.
+            threads: number of threads of each job.
+            finished: called with a job's number when it succeeds.
+            gpus: share of a GPU, or number of GPUs, of each job; 0 hides GPUs from the jobs.
+
+        Raises:
+            UnfinishedError: some jobs failed; raised after all jobs ended, with their number.
+        """
+        task, smallest = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(_work), self._smallest
+        running: dict[Any, int] = {}
+        failed: list[str] = []
+        try:
+            for number, (job, count) in enumerate(zip(jobs, threads, strict=True)):
+                share = task.options(num_cpus=min(count, smallest))
+                running[share.remote(self._expected, job, count, gpus > 0)] = number
+            while running:
+                ended = self._first(list(running))
+                number = running.pop(ended)
+                try:
+                    self._result(ended)
+                except UserError as error:
+                    failed.append(str(error))
+                except self._ray.exceptions.RayTaskError as error:  # a bug, whose traceback is that of the node
+                    print(error, file=sys.stderr)
+                    failed.append("a job on the cluster failed (see the messages above)")
+                else:
+                    finished(number)
+        finally:
+            self._cancel(running)
+        raise_failures(failed, len(jobs))
+
+    def _on_each_node(self, function: Callable[[], Any]) -> dict[str, Any]:
+        """Name of each node → what a function returns there."""
+        answers = self._ask(_answer, self._expected, function)
+        return {name: _opened(answer) for name, answer in answers.items()}
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Name of each node → what a function returns there; nodes that compute answer as well."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        asked = {}
+        for node in self._nodes():
+            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+            asked[f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"] = task.remote(*arguments)
+        return {name: self._got(answer) for name, answer in asked.items()}
+
+    def _first(self, calls: list[Any]) -> Any:
+        """The first call that ends; looks every few seconds whether a node is left."""
+        while True:
+            ended, _ = self._ray.wait(calls, num_returns=1, timeout=_LOOK)
+            if ended:
+                return ended[0]
+            self._nodes()
+
+    def _result(self, call: Any) -> Any:
+        """The result of a call of `_answer` or `_work`."""
+        return _opened(self._got(self._first([call])))
+
+    def _got(self, call: Any) -> Any:
+        try:
+            return self._ray.get(call)
+        except self._ray.exceptions.RayTaskError:
+            raise
+        except self._ray.exceptions.RayError as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise UserError(f"the Ray cluster lost a call ({reason}); run the same command again") from error
+
+    def _cancel(self, calls: Iterable[Any]) -> None:
+        """Cancel calls, and wait until they have ended."""
+        if left := list(calls):
+            for call in left:
+                self._ray.cancel(call)
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.wait(left, num_returns=len(left), timeout=_PATIENCE)
+
+
+def _require_versions(expected: Mapping[str, str | None], found: Mapping[str, str | None], node: str) -> None:
+    """Check the versions of a node against those of this machine."""
+    for name, ours in expected.items():
+        if (theirs := found[name]) != ours:
+            has = f"has {name} {theirs}" if theirs else f"lacks {name}"
+            here = f"this machine has {ours}" if ours else "this machine lacks it"
+            raise UserError(f"node {node} {has}, and {here}; install the same versions on all nodes and here")
+
+
+def _opened(answer: tuple[bool, Any]) -> Any:
+    """The result in an answer.
+
+    Raises:
+        UserError: the answer is the message of one.
+    """
+    well, content = answer
+    if not well:
+        raise UserError(content)
+    return content
+
+
+def _answer(expected: Mapping[str, str | None], function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
+    """Call a function on a node: True and its result, or False and the message of a user's error there."""
+    node = socket.gethostname()
+    try:
+        _require_versions(expected, _versions(), node)  # a node may have joined after the others were checked
+    except UserError as error:
+        return False, str(error)
+    try:
+        return True, function(*arguments)
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        return False, f"{error} (on node {node})"
+
+
+def _work(expected: Mapping[str, str | None], job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
+    """Run a job on a node, in a new process."""
+    if not gpu:
+        choose_accelerator("cpu")
+    # Ray blocks SIGINT, which a training raises again after it has stored a checkpoint.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    tune_allocator()
+    use_threads(threads)
+    return _answer(expected, job)
