@@ -140,7 +140,7 @@ def _one_core() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if AT_ONCE:
             patch.setattr("ropes.simulation.workers.usable_cores", lambda: 1)
-            patch.setattr("ropes.experiments.run.usable_cores", lambda: 1)
+            patch.setattr("ropes.experiments.parallel.usable_cores", lambda: 1)
         yield
 
 

@@ -44,11 +44,12 @@ def say_renderer(scene: str) -> None:
         print("ropes: PyBullet is not installed; MuJoCo drew the scene", file=sys.stderr)
 
 
-def require_cluster(on: str | None, **others: int | None) -> None:
-    """Check the option --on, and that no option is given that goes without it.
+def require_cluster(on: str | None, gpus_per_fit: float | None = None, **others: int | None) -> None:
+    """Check the options --on and --gpus-per-fit, and that no option is given that does not go with --on.
 
     Raises:
-        UserError: it is no address, or there is such an option; its keyword is the option's name.
+        UserError: --on is no address, --gpus-per-fit is out of range or alone, or there is such an option; its keyword
+            is the option's name.
     """
     from ropes.common.ray_connection import require_address
 
@@ -57,6 +58,11 @@ def require_cluster(on: str | None, **others: int | None) -> None:
         for name, value in others.items():
             if value is not None:
                 raise UserError(f"--{name} is of this machine alone and does not go with --on; leave one of them out")
+    if gpus_per_fit is not None:
+        if on is None:
+            raise UserError("--gpus-per-fit goes with --on; leave it out")
+        if not (0 <= gpus_per_fit <= 1 or gpus_per_fit == math.floor(gpus_per_fit) > 0):
+            raise UserError(f"--gpus-per-fit is {gpus_per_fit:g}; give a share between 0 and 1, or a whole number")
 
 
 @contextmanager

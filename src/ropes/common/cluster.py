@@ -5,52 +5,26 @@ ropes and its libraries in the versions of this machine, because the bytes of re
 """
 
 import secrets
-import signal
-import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ropes.common.hardware import choose_accelerator, tune_allocator
-from ropes.common.processes import raise_failures, use_threads
+from ropes.common.cluster_node import answer, opened, require_versions, run_job, versions
+from ropes.common.processes import raise_failures
 from ropes.errors import UserError
 
-#: Packages whose versions may change the bytes of data sets and of weights.
-PACKAGES = (
-    *("ropes", "fast-simplification", "lightgbm", "lightning", "mujoco", "numpy", "pillow", "pyarrow", "pybullet"),
-    *("scikit-learn", "scipy", "torch", "transformers"),
-)
 #: How often Ray repeats a call whose process or node died, and calls per CPU that are submitted ahead of the reader.
 _RETRIES, _AHEAD = 3, 3
 #: Seconds between two looks at the nodes, and seconds that interrupted fits have for their checkpoints.
 _LOOK, _PATIENCE = 10.0, 60.0
 
 
-def _reader(names: Sequence[str]) -> Callable[[], dict[str, str | None]]:
-    """The function that reads the versions of packages, without the suffix of a build such as +cpu.
-
-    It is nested, so that Ray sends its code: a node without ropes can run it.
-    """
-
-    def read() -> dict[str, str | None]:
-        from importlib.metadata import PackageNotFoundError, version
-
-        found: dict[str, str | None] = dict.fromkeys(names)
-        for name in names:
-            try:
-                found[name] = version(name).partition("+")[0]
-            except PackageNotFoundError:
-                continue
-        return found
-
-    return read
-
-
-_versions = _reader(PACKAGES)
+#: A function of a module, or a partial of one.
+Job = Callable[[], None]
 
 
 class Cluster:
@@ -65,9 +39,9 @@ class Cluster:
 
     def __init__(self, ray: ModuleType) -> None:
         self._ray = ray
-        self._expected = _versions()
-        for name, found in self._ask(_versions).items():
-            _require_versions(self._expected, found, name)
+        self._expected = versions()
+        for name, found in self._ask(versions).items():
+            require_versions(self._expected, found, name)
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that compute.
@@ -158,7 +132,7 @@ class Cluster:
         Raises:
             UserError: a call raised one, no node is left, or processes died again and again.
         """
-        task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(_answer)
+        task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(answer)
         ahead, pending = _AHEAD * self.cores, deque[Any]()
         try:
             for part in parts:
@@ -171,15 +145,15 @@ class Cluster:
             self._cancel(pending)
 
     def run_all(
-        self, jobs: Sequence[Callable[[], None]], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
+        self, jobs: Sequence[Job], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
     ) -> None:
-        """Run every job in a process of its own on some node, as `ropes.common.processes.run_all` does on this machine.
+        """Run every job in its own process on some node, as `ropes.common.processes.run_all` does here.
 
         If one fails the others continue.  If this process is interrupted, running jobs get a KeyboardInterrupt, on
         which a training writes a checkpoint.  Jobs of a node that dies run again on others.
 
         Args:
-            jobs: functions of modules, or partials of them.
+            jobs: the jobs.
             threads: number of threads of each job.
             finished: called with a job's number when it succeeds.
             gpus: share of a GPU, or number of GPUs, of each job; 0 hides GPUs from the jobs.
@@ -187,7 +161,7 @@ class Cluster:
         Raises:
             UnfinishedError: some jobs failed; raised after all jobs ended, with their number.
         """
-        task, smallest = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(_work), self._smallest
+        task, smallest = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job), self._smallest
         running: dict[Any, int] = {}
         failed: list[str] = []
         try:
@@ -212,8 +186,8 @@ class Cluster:
 
     def _on_each_node(self, function: Callable[[], Any]) -> dict[str, Any]:
         """Name of each node → what a function returns there."""
-        answers = self._ask(_answer, self._expected, function)
-        return {name: _opened(answer) for name, answer in answers.items()}
+        answers = self._ask(answer, self._expected, function)
+        return {name: opened(given) for name, given in answers.items()}
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Name of each node → what a function returns there; nodes that compute answer as well."""
@@ -224,7 +198,7 @@ class Cluster:
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
             asked[f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"] = task.remote(*arguments)
-        return {name: self._got(answer) for name, answer in asked.items()}
+        return {name: self._got(call) for name, call in asked.items()}
 
     def _first(self, calls: list[Any]) -> Any:
         """The first call that ends; looks every few seconds whether a node is left."""
@@ -235,15 +209,15 @@ class Cluster:
             self._nodes()
 
     def _result(self, call: Any) -> Any:
-        """The result of a call of `_answer` or `_work`."""
-        return _opened(self._got(self._first([call])))
+        """The result of a call of `answer` or `run_job`."""
+        return opened(self._got(self._first([call])))
 
     def _got(self, call: Any) -> Any:
         try:
             return self._ray.get(call)
-        except self._ray.exceptions.RayTaskError:
-            raise
         except self._ray.exceptions.RayError as error:
+            if isinstance(error, self._ray.exceptions.RayTaskError):  # a bug
+                raise
             reason = str(error).strip().partition("\n")[0]
             raise UserError(f"the Ray cluster lost a call ({reason}); run the same command again") from error
 
@@ -254,48 +228,3 @@ class Cluster:
                 self._ray.cancel(call)
             with suppress(self._ray.exceptions.RayError):
                 self._ray.wait(left, num_returns=len(left), timeout=_PATIENCE)
-
-
-def _require_versions(expected: Mapping[str, str | None], found: Mapping[str, str | None], node: str) -> None:
-    """Check the versions of a node against those of this machine."""
-    for name, ours in expected.items():
-        if (theirs := found[name]) != ours:
-            has = f"has {name} {theirs}" if theirs else f"lacks {name}"
-            here = f"this machine has {ours}" if ours else "this machine lacks it"
-            raise UserError(f"node {node} {has}, and {here}; install the same versions on all nodes and here")
-
-
-def _opened(answer: tuple[bool, Any]) -> Any:
-    """The result in an answer.
-
-    Raises:
-        UserError: the answer is the message of one.
-    """
-    well, content = answer
-    if not well:
-        raise UserError(content)
-    return content
-
-
-def _answer(expected: Mapping[str, str | None], function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
-    """Call a function on a node: True and its result, or False and the message of a user's error there."""
-    node = socket.gethostname()
-    try:
-        _require_versions(expected, _versions(), node)  # a node may have joined after the others were checked
-    except UserError as error:
-        return False, str(error)
-    try:
-        return True, function(*arguments)
-    except (UserError, OSError, ModuleNotFoundError) as error:
-        return False, f"{error} (on node {node})"
-
-
-def _work(expected: Mapping[str, str | None], job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
-    """Run a job on a node, in a new process."""
-    if not gpu:
-        choose_accelerator("cpu")
-    # Ray blocks SIGINT, which a training raises again after it has stored a checkpoint.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    tune_allocator()
-    use_threads(threads)
-    return _answer(expected, job)

@@ -152,8 +152,8 @@ def build(
         for shard, values in zip(missing, of_shard, strict=True):
             images = list(itertools.islice(stream, shard.frames))
             writer.write_shard(root, shard, features, images, values[:, :stored])
-    for partial in root.rglob(".*.part"):  # left by a killed process
-        partial.unlink()
+    for left in root.rglob(".*.part"):  # by a killed process
+        left.unlink()
     if urdf is not None:
         files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(
