@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -63,6 +63,7 @@ def running_nodes() -> Iterator[Nodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+        patch.setenv("RAY_worker_niceness", "0")
         nodes = Nodes(folder)
         try:
             yield nodes
@@ -102,8 +103,10 @@ class Broken(Painter):
         raise UserError("MuJoCo cannot draw off-screen")
 
 
-def fit_slowly(data: Path, out: Path) -> None:
-    """A fit whose steps take a moment; leaves a file when it has begun to train."""
+def fit_slowly(data: Path, out: Path, seed: int, began: Path) -> None:
+    """A fit whose steps take a moment; leaves a file with the name of its node when it has begun to train."""
+    import ray
+
     from ropes.methods.fit import fit  # renderers need no torch
     from ropes.methods.training.stage import Stage
     from tests import tiny
@@ -112,18 +115,27 @@ def fit_slowly(data: Path, out: Path) -> None:
 
     def after_step(stage: Stage) -> None:
         original(stage)
-        out.with_suffix(".began").touch()
+        (began / ray.get_runtime_context().get_node_id()).touch()
         time.sleep(0.05)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stage, "after_step", after_step)
-        fit(data, out, tiny.encoder_recipe(), 0, method="anchored", show=False)
+        fit(data, out, tiny.encoder_recipe(), seed, method="anchored", show=False)
 
 
 def wait_for(path: Path) -> None:
     """Until a file is there."""
+    wait(path.exists)
+
+
+def wait_for_any(folder: Path) -> None:
+    """Until a folder has a file."""
+    wait(lambda: any(folder.iterdir()))
+
+
+def wait(until: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not path.exists():
+    while not until():
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

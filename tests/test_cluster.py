@@ -1,6 +1,7 @@
 """Rendering and fits on a Ray cluster of two nodes, one of which is killed; clusters that are refused."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,12 @@ from ropes.experiments import datasets
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
 from ropes.experiments.run import run_experiment
+from ropes.methods.fit import fit
 from ropes.simulation.workers import UNIT, render
 from tests import tiny
 from tests.command_line import refusal
 from tests.experiments.tiny_experiment import ONE, small
-from tests.ray_nodes import Broken, Nodes, Painter, fail, fit_slowly, running_nodes, wait_for
+from tests.ray_nodes import Broken, Nodes, Painter, fail, fit_slowly, running_nodes, wait_for, wait_for_any
 from tests.simulation.conftest import SMALL_ARM
 
 STATES = np.arange(20 * UNIT, dtype=np.float64)[:, None]
@@ -63,62 +65,74 @@ def test_a_renderer_s_error_is_one_line_with_the_node(cluster: Cluster, tmp_path
 def test_simulate_on_this_machine_s_ray_writes_the_same_files(cache_home: Path, tmp_path: Path) -> None:
     urdf = tmp_path / "small.urdf"
     urdf.write_text(SMALL_ARM)
-    words = [
-        "simulate",
-        "--urdf",
-        str(urdf),
-        *["--joints", "elbow", "--ranges", "-1:1", "--anchors", "20", "--test-anchors", "50"],
-    ]
-    assert cli.main([*words, "--out", str(tmp_path / "plain"), "--workers", "1"]) == 0
-    assert cli.main([*words, "--out", str(tmp_path / "ray"), "--on", "local"]) == 0
+    words = f"simulate --urdf {urdf} --joints elbow --ranges -1:1 --anchors 20 --test-anchors 50 --out".split()
+    assert cli.main([*words, str(tmp_path / "plain"), "--workers", "1"]) == 0
+    assert cli.main([*words, str(tmp_path / "ray"), "--on", "local"]) == 0
     assert tiny.tree(tmp_path / "ray") == tiny.tree(tmp_path / "plain")
 
 
-@pytest.fixture
-def blobs(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
-    """Experiments simulate blobs."""
+@pytest.mark.slow
+def test_a_fit_on_a_killed_node_runs_again_and_ends_with_the_same_weights(
+    cluster: Cluster, nodes: Nodes, tiny_data: Path, tmp_path: Path
+) -> None:
+    runs = [tmp_path / str(seed) for seed in (0, 1)]
+    began = tmp_path / "began"
+    began.mkdir()
 
+    def kill() -> None:
+        wait_for(began / nodes.second.node_id)
+        nodes.kill_second()
+
+    killer, finished = threading.Thread(target=kill), list[int]()
+    killer.start()
+    jobs = [partial(fit_slowly, tiny_data, run, seed, began) for seed, run in enumerate(runs)]
+    cluster.run_all(jobs, threads=[1, 1], finished=finished.append, gpus=0)
+    killer.join()
+    nodes.restart_second()
+    assert sorted(finished) == [0, 1]
+    with torch_threads(1):
+        for seed, run in enumerate(runs):
+            fit(tiny_data, tmp_path / "plain" / str(seed), tiny.encoder_recipe(), seed, method="anchored", show=False)
+            assert tiny.weights(run) == tiny.weights(tmp_path / "plain" / str(seed)) != {}
+
+
+@pytest.mark.slow
+def test_an_experiment_on_a_cluster_has_the_same_results(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache_home: Path
+) -> None:
     def simulate(setting: Any, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> None:
         if not out.exists():
             tiny.write_data(out, anchors=anchors, tests=test_anchors)
 
-    monkeypatch.setattr(datasets, "simulate", simulate)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("blobs")
-def test_fits_of_a_killed_node_run_again_and_end_with_the_same_weights(
-    cluster: Cluster, nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipes = {"ldr": tiny.recipe_of("ldr"), "ropes": tiny.recipe(), "ropes@joint": tiny.recipe(joint_ae2=False)}
-    plan = small(recipes=recipes, anchors={ONE: 8}, occlusions=(0,))
-    with torch_threads(1):
-        plain = run_experiment(plan, preset="compact", out=tmp_path / "plain", show=False)
     collected: list[int] = []
     collect: Callable[..., Any] = experiments.collect_results
 
-    def killing(*given: Any) -> Any:
-        if not collected:
-            nodes.kill_second()
+    def counting(*given: Any) -> Any:
         collected.append(1)
         return collect(*given)
 
-    monkeypatch.setattr(experiments, "collect_results", killing)
+    monkeypatch.setattr(datasets, "simulate", simulate)
+    recipes = {"ldr": tiny.recipe_of("ldr"), "ropes": tiny.recipe(), "ropes@single": tiny.recipe(joint_ae2=False)}
+    recipes = {label: tiny.short(recipe) for label, recipe in recipes.items()}
+    plan = small(recipes=recipes, anchors={ONE: 8}, occlusions=(0,), seeds=(0,))
+    with torch_threads(1):
+        plain = run_experiment(plan, preset="compact", out=tmp_path / "plain", show=False)
+    monkeypatch.setattr(experiments, "collect_results", counting)
     dealt = run_experiment(plan, preset="compact", out=tmp_path / "dealt", workers=cluster, show=False)
-    nodes.restart_second()
-    assert len(collected) == 4 + 1  # variants that share their first stages are one job
-    assert tiny.weights(tmp_path / "dealt") == tiny.weights(tmp_path / "plain")
+    assert len(collected) == 2 + 1  # the two fits of ropes share their first stages, and are one job
+    assert tiny.weights(tmp_path / "dealt") == tiny.weights(tmp_path / "plain") != {}
     assert dealt.rows == plain.rows
 
 
 @pytest.mark.slow
 def test_an_interrupt_lets_trainings_store_a_checkpoint(cluster: Cluster, tiny_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
+    (began := tmp_path / "began").mkdir()
 
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    jobs = [partial(fit_slowly, tiny_data, out), partial(wait_for, out.with_suffix(".began"))]
+    jobs = [partial(fit_slowly, tiny_data, out, 0, began), partial(wait_for_any, began)]
     with pytest.raises(KeyboardInterrupt):
         cluster.run_all(jobs, threads=[1, 1], finished=interrupt, gpus=0)
     assert [path.name for path in out.rglob("last.safetensors")] == ["last.safetensors"]

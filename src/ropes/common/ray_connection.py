@@ -22,9 +22,10 @@ from ropes.errors import UserError
 
 #: Seconds in which a cluster must answer.
 _ANSWER = 5.0
-#: Environment variables that Ray reads when it is imported: it sends no usage statistics, and does not print what
-#: happens on nodes (its only switch for the end of a node is the one for repeated lines).
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+#: Environment variables that Ray reads when it is imported: it sends no usage statistics, does not print what happens
+#: on nodes (its only switch for the end of a node is the one for repeated lines), and its processes are not less urgent
+#: than others.
+_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": ".", "RAY_worker_niceness": "0"}
 
 
 def require_address(on: str) -> None:
@@ -70,7 +71,7 @@ def _import_ray(on: str) -> ModuleType:
     Raises:
         UserError: it is not installed, or this process is connected already.
     """
-    for name, value in _QUIET.items():
+    for name, value in _VARIABLES.items():
         os.environ.setdefault(name, value)
     if on == "local" and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
         # Ray listens on all addresses of the machine; the token keeps others out.
