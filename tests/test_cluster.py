@@ -18,6 +18,7 @@ from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import datasets
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
+from ropes.experiments.folder import collect_results
 from ropes.experiments.run import run_experiment
 from ropes.methods.fit import fit
 from ropes.simulation.workers import UNIT, render
@@ -105,11 +106,10 @@ def test_an_experiment_on_a_cluster_has_the_same_results(
             tiny.write_data(out, anchors=anchors, tests=test_anchors)
 
     collected: list[int] = []
-    collect: Callable[..., Any] = experiments.collect_results
 
     def counting(*given: Any) -> Any:
         collected.append(1)
-        return collect(*given)
+        return collect_results(*given)
 
     monkeypatch.setattr(datasets, "simulate", simulate)
     recipes = {"ldr": tiny.recipe_of("ldr"), "ropes": tiny.recipe(), "ropes@single": tiny.recipe(joint_ae2=False)}
