@@ -6,6 +6,7 @@ ropes and its libraries in the versions of this machine, because the bytes of re
 
 import secrets
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
@@ -21,8 +22,8 @@ from ropes.errors import UserError
 _RETRIES, _AHEAD = 3, 3
 #: Seconds between two looks at the nodes, and seconds that interrupted fits have for their checkpoints.
 _LOOK, _PATIENCE = 10.0, 60.0
-
-
+#: How often a node that does not answer is asked, a second apart.
+_TRIES = 60
 #: A function of a module, or a partial of one.
 Job = Callable[[], None]
 
@@ -40,7 +41,7 @@ class Cluster:
     def __init__(self, ray: ModuleType) -> None:
         self._ray = ray
         self._expected = versions()
-        for name, found in self._ask(versions).items():
+        for name, found in self._ask(versions):
             require_versions(self._expected, found, name)
 
     def _nodes(self) -> list[dict[str, Any]]:
@@ -97,7 +98,7 @@ class Cluster:
             UserError: it does not, or raises a `UserError` on a node.
         """
         ours = function()
-        for name, theirs in self._on_each_node(function).items():
+        for name, theirs in self._on_each_node(function):
             if theirs != ours:
                 raise UserError(f"node {name} has another {what} than this machine; give every node the same")
 
@@ -114,7 +115,7 @@ class Cluster:
         token = nearest / f".{secrets.token_hex(8)}.part"
         try:
             token.touch()
-            for name, sees in self._on_each_node(token.exists).items():
+            for name, sees in self._on_each_node(token.exists):
                 if not sees:
                     raise UserError(
                         f"node {name} does not see the folder {nearest} of this machine; choose one of a file system "
@@ -184,21 +185,31 @@ class Cluster:
             self._cancel(running)
         raise_failures(failed, len(jobs))
 
-    def _on_each_node(self, function: Callable[[], Any]) -> dict[str, Any]:
-        """Name of each node → what a function returns there."""
-        answers = self._ask(answer, self._expected, function)
-        return {name: opened(given) for name, given in answers.items()}
+    def _on_each_node(self, function: Callable[[], Any]) -> list[tuple[str, Any]]:
+        """For each node its name, and what a function returns there."""
+        return [(name, opened(given)) for name, given in self._ask(answer, self._expected, function)]
 
-    def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Name of each node → what a function returns there; nodes that compute answer as well."""
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> list[tuple[str, Any]]:
+        """For each node its name, and what a function returns there; nodes that compute answer as well."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        asked = {}
-        for node in self._nodes():
-            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
-            asked[f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"] = task.remote(*arguments)
-        return {name: self._got(call) for name, call in asked.items()}
+        answers: dict[str, tuple[str, Any]] = {}
+        tries = 0
+        while left := [node for node in self._nodes() if node["NodeID"] not in answers]:
+            calls = {}
+            for node in left:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+                calls[node["NodeID"]] = task.remote(*arguments)
+            for node in left:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                try:
+                    answers[node["NodeID"]] = name, self._got(calls[node["NodeID"]])
+                except UserError:  # it has just joined, or just died and will leave the list
+                    if (tries := tries + 1) == _TRIES:
+                        raise
+                    time.sleep(1)
+        return list(answers.values())
 
     def _first(self, calls: list[Any]) -> Any:
         """The first call that ends; looks every few seconds whether a node is left."""
