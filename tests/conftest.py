@@ -74,6 +74,7 @@ LONGEST = (
     "experiments/test_action_study.py",
     "evaluation/test_factors.py",
     "experiments/test_experiments.py",
+    "test_cluster.py",
     "methods/test_supervised.py",
     "experiments/test_small_experiment.py",
     "methods/test_learning.py",

@@ -1,6 +1,7 @@
 """Rendering and fits on a Ray cluster of two nodes, one of which is killed; clusters that are refused."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -208,6 +209,15 @@ def test_unusable_clusters_are_refused(
 ) -> None:
     words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--out"]
     assert line in refusal(capsys, *words, str(tmp_path / "D"), *options.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_ray_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    words = "simulate --setting panda-1c-independent --anchors 1 --on local --out".split()
+    assert refusal(capsys, *words, str(tmp_path / "D")) == "a cluster needs Ray: pip install 'ropes[cluster]'"
     assert not list(tmp_path.iterdir())
 
 
