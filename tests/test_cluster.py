@@ -216,7 +216,7 @@ def test_without_ray_the_command_that_installs_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    words = "simulate --setting panda-1c-independent --anchors 1 --on local --out".split()
+    words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--on", "local", "--out"]
     assert refusal(capsys, *words, str(tmp_path / "D")) == "a cluster needs Ray: pip install 'ropes[cluster]'"
     assert not list(tmp_path.iterdir())
 
