@@ -74,6 +74,7 @@ LONGEST = (
     "experiments/test_action_study.py",
     "evaluation/test_factors.py",
     "experiments/test_experiments.py",
+    "test_cluster.py",
     "methods/test_supervised.py",
     "experiments/test_small_experiment.py",
     "methods/test_learning.py",
@@ -140,7 +141,7 @@ def _one_core() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if AT_ONCE:
             patch.setattr("ropes.simulation.workers.usable_cores", lambda: 1)
-            patch.setattr("ropes.experiments.run.usable_cores", lambda: 1)
+            patch.setattr("ropes.experiments.parallel.usable_cores", lambda: 1)
         yield
 
 

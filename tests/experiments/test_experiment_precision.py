@@ -12,6 +12,7 @@ from ropes.errors import UserError
 from ropes.experiments import fits
 from ropes.experiments import run as experiments
 from ropes.experiments.folder import EXPERIMENT_FILE, precision_of_fits
+from ropes.experiments.parallel import report_precisions
 from ropes.experiments.plan import Experiment
 from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import RUN_FILE, Run
@@ -107,6 +108,6 @@ def test_precision_of_parallel_fits_is_printed_once(
 ) -> None:
     on_a_machine_fast_in("32-true", monkeypatch)
     runs = [begun(tmp_path, "ropes", "bf16-mixed"), begun(tmp_path, "ldr", None), tmp_path / "new", tmp_path / "newer"]
-    experiments.report_precisions(runs, "32-true")
+    report_precisions(runs, "32-true")
     said = capsys.readouterr().err
     assert said.count("training in 32-true") == said.count("training in bf16-mixed") == 1

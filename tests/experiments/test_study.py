@@ -17,7 +17,7 @@ from ropes.common.files import read_json, write_json
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import results
 from ropes.evaluation.record import REVISION
-from ropes.experiments import datasets
+from ropes.experiments import datasets, parallel
 from ropes.experiments import folder as experiment_folder
 from ropes.experiments import run as experiments
 from ropes.experiments.datasets import generate_dataset
@@ -121,7 +121,7 @@ def test_every_model_is_fitted_once_in_its_own_process(out: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_parallel_fits_resume_to_the_same_weights(of_an_arm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
+    monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
     out = of_an_arm
     options: dict[str, Any] = {"methods": ("beta-vae",), "seeds": (0, 1), "processes": 2, "show": False}
     again = partial(reproduce, "disentanglement", preset="compact", out=out, **options)
@@ -144,10 +144,10 @@ def test_fits_with_more_threads_than_cores_run_one_at_a_time(of_an_arm: Path, mo
     """As on a machine with fewer cores than the one that they were begun on."""
     asked: list[tuple[int, list[int]]] = []
     monkeypatch.setattr(
-        experiments, "run_all", lambda _, *, processes, threads, **others: asked.append((processes, threads))
+        parallel, "run_all", lambda _, *, processes, threads, **others: asked.append((processes, threads))
     )
     for cores, processes in ((8, 2), (2, 2)):
-        monkeypatch.setattr(experiments, "usable_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(parallel, "usable_cores", lambda cores=cores: cores)
         reproduce("disentanglement", preset="compact", out=of_an_arm, processes=processes, show=False)
     assert asked == [(2, [4] * 2), (1, [4] * 2)]
 

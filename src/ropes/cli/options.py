@@ -2,7 +2,8 @@
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from ropes.simulation.settings import Camera
+    from ropes.simulation.workers import Workers
 
 #: A string: "./NAME" is a folder and "NAME" a packaged estimator, which a Path cannot distinguish.
 RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
@@ -20,6 +22,10 @@ DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")
 SourcePath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 
+CLUSTER_HELP = (
+    "Ray cluster to compute on (docs/cluster.md): local starts Ray on this machine, auto is the cluster of this node; "
+    "or HOST:PORT, or ray://HOST:PORT. This machine alone, without Ray, if omitted."
+)
 _CAMERA_FORM = "NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]"
 #: Defaults of the optional camera parameters (ROPES App. D, the same as panda-gym's).
 _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
@@ -36,6 +42,43 @@ def say_renderer(scene: str) -> None:
 
     if default_renderer(scene) != usual_renderer(scene):
         print("ropes: PyBullet is not installed; MuJoCo drew the scene", file=sys.stderr)
+
+
+def require_cluster(on: str | None, gpus_per_fit: float | None = None, **others: int | None) -> None:
+    """Check the options --on and --gpus-per-fit, and that no option is given that does not go with --on.
+
+    Raises:
+        UserError: --on is no address, --gpus-per-fit is out of range or alone, or there is such an option; its keyword
+            is the option's name.
+    """
+    from ropes.common.ray_connection import require_address
+
+    if on is not None:
+        require_address(on)
+        for name, value in others.items():
+            if value is not None:
+                raise UserError(f"--{name} is of this machine alone and does not go with --on; leave one of them out")
+    if gpus_per_fit is not None:
+        if on is None:
+            raise UserError("--gpus-per-fit goes with --on; leave it out")
+        if not (0 <= gpus_per_fit <= 1 or gpus_per_fit == math.floor(gpus_per_fit) > 0):
+            raise UserError(f"--gpus-per-fit is {gpus_per_fit:g}; give a share between 0 and 1, or a whole number")
+
+
+@contextmanager
+def rendering_workers(on: str | None, workers: int | None) -> "Iterator[Workers]":
+    """The workers of --workers, or the cluster of --on in the block.
+
+    Raises:
+        UserError: see `ropes.common.ray_connection.connect`.
+    """
+    from ropes.common.ray_connection import connect
+
+    if on is None:
+        yield workers
+        return
+    with connect(on) as cluster:
+        yield cluster
 
 
 def at_least(lowest: int, **values: int | None) -> None:

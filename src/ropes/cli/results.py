@@ -2,12 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from ropes.cli.config import OPTIONS_FILE, write_options
-from ropes.cli.options import EvaluationFolder, at_least, distinct, say_renderer
+from ropes.cli.options import (
+    CLUSTER_HELP,
+    EvaluationFolder,
+    at_least,
+    distinct,
+    rendering_workers,
+    require_cluster,
+    say_renderer,
+)
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
@@ -91,6 +99,7 @@ class Reproduce:
     Example:
       ropes reproduce demo --out runs/demo
       ropes reproduce panda-2c --out runs/panda-2c
+      ropes reproduce disentanglement --on ray://head:10001 --gpus-per-fit .25 --out /shared/disentanglement
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
       ropes reproduce resolution --out runs/resolution
@@ -151,6 +160,9 @@ class Reproduce:
     """Settings to run now, separated by commas, such as panda-2c-causal of table1; all of the experiment if omitted."""
     workers: int | None = None
     """Rendering processes; one per core if omitted."""
+    on: Annotated[str | None, tyro.conf.arg(help=CLUSTER_HELP)] = None
+    gpus_per_fit: float | None = None
+    """With --on: share of a GPU, or number of GPUs, of each fit; if omitted, 1 if the cluster has GPUs."""
     data: Path | None = None
     """With mpi3d: mpi3d_real.npz (docs/photographs.md). With causal-triplet: Causal Triplet's files (see ropes validate
     --format causal-triplet) in place of simulated pairs. With disentanglement: photographs for further tests (see ropes
@@ -181,6 +193,7 @@ class Reproduce:
                 raise UserError(f"--methods {method} lacks the method before the @; give METHOD@VARIANT")
             require_method(method_of(method))
         at_least(1, workers=self.workers, processes=self.processes)
+        require_cluster(self.on, self.gpus_per_fit, workers=self.workers, processes=self.processes)
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -201,23 +214,26 @@ class Reproduce:
         from ropes.report.terminal import print_table
 
         path, page = self.out / "results.json", self.out / "report.html"
+        gpus: dict[str, Any] = {} if self.gpus_per_fit is None else {"gpus_per_fit": self.gpus_per_fit}
         try:
-            results = reproduce(
-                self.name,
-                preset=self.preset,
-                out=self.out,
-                methods=self.method_names or None,
-                seeds=self.seeds or None,
-                settings=self.setting_names or None,
-                workers=self.workers,
-                processes=self.processes,
-                recorded=self.data,
-                precision=self.precision,
-                logger=self.logger,
-                scene=self.scene,
-                mesh=self.mesh,
-                trial=self.trial,
-            )
+            with rendering_workers(self.on, self.workers) as workers:
+                results = reproduce(
+                    self.name,
+                    preset=self.preset,
+                    out=self.out,
+                    methods=self.method_names or None,
+                    seeds=self.seeds or None,
+                    settings=self.setting_names or None,
+                    workers=workers,
+                    processes=self.processes,
+                    recorded=self.data,
+                    precision=self.precision,
+                    logger=self.logger,
+                    scene=self.scene,
+                    mesh=self.mesh,
+                    trial=self.trial,
+                    **gpus,
+                )
         except UnfinishedError:
             finished = read(path)
             if finished.rows or finished.model_rows or finished.action_rows:

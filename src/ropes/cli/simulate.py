@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 from ropes.cli.config import options_beside, write_options
-from ropes.cli.options import at_least, parse_cameras, parse_ranges, say_renderer
+from ropes.cli.options import (
+    CLUSTER_HELP,
+    at_least,
+    parse_cameras,
+    parse_ranges,
+    rendering_workers,
+    require_cluster,
+    say_renderer,
+)
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
 
 if TYPE_CHECKING:
     from ropes.simulation.settings import Setting
+    from ropes.simulation.workers import Workers
 
 # Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
@@ -43,6 +52,7 @@ class Simulate:
       ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 50 --out data/so101
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
+      ropes simulate --setting panda-2c-independent --anchors 50 --on local --out data/two-cameras
       ropes simulate --setting finger-cube --samples 500 --out data/finger
       ropes simulate --setting action-pairs --samples 500 --objects 4 --out data/pairs
     """
@@ -94,6 +104,7 @@ class Simulate:
     """Random seed; equal seeds give identical files."""
     workers: int | None = None
     """Rendering processes; one per core if omitted."""
+    on: Annotated[str | None, tyro.conf.arg(help=CLUSTER_HELP)] = None
     mesh: Literal["simplified", "full"] = "simplified"
     """Visual meshes: simplified to a twentieth of their triangles (with mujoco to 3%), or full."""
     state: bool = True
@@ -130,6 +141,7 @@ class Simulate:
             raise UserError(f"--no-state does not go with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         at_least(1, workers=self.workers)
+        require_cluster(self.on, workers=self.workers)
         at_least(16, image_size=self.image_size)
         if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
@@ -154,15 +166,16 @@ class Simulate:
     def execute(self) -> None:
         """Simulate the data set."""
         drawn: list[str] = []
-        self._simulate(drawn.append)
+        with rendering_workers(self.on, self.workers) as workers:
+            self._simulate(workers, drawn.append)
         write_options(self, options_beside(self.out))
         print(f"wrote {self.out}")
         for scene in dict.fromkeys(drawn):
             say_renderer(scene)
 
-    def _simulate(self, note: Callable[[str], None]) -> None:
+    def _simulate(self, workers: "Workers", note: Callable[[str], None]) -> None:
         """Simulate the data set; `note` gets the scene if neither the user nor what is begun chooses its renderer."""
-        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
+        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger

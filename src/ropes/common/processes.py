@@ -59,8 +59,8 @@ def run_all(
             while waiting and len(running) < processes:
                 number, job = waiting.popleft()
                 ours, theirs = context.Pipe(duplex=False)
-                inherited = {**os.environ, **dict.fromkeys(_THREADS, str(threads[number]))}
-                process = context.Process(target=_work, args=(job, theirs, threads[number], inherited))  # type: ignore[attr-defined]
+                given = (job, theirs, threads[number], dict(os.environ))
+                process = context.Process(target=_work, args=given)  # type: ignore[attr-defined]
                 with hide_main_module(), _environment({**dict.fromkeys(_THREADS, "1"), "PYTHONSAFEPATH": "1"}):
                     process.start()
                 theirs.close()
@@ -79,9 +79,26 @@ def run_all(
         for _, process, _ in running.values():
             process.join()
             _end_orphan(process)
+    raise_failures(failed, len(jobs))
+
+
+def raise_failures(failed: Sequence[str], jobs: int) -> None:
+    """Raise the first message of the jobs that failed, with their number; nothing if none did.
+
+    Raises:
+        UnfinishedError: some failed.
+    """
     if failed:
-        more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
+        more = f" ({len(failed)} of {jobs} failed)" if jobs > 1 else ""
         raise UnfinishedError(failed[0] + more)
+
+
+def use_threads(count: int) -> None:
+    """Set the number of threads of this process: of the libraries that are loaded, and of those loaded later."""
+    os.environ.update(dict.fromkeys(_THREADS, str(count)))
+    threadpool_limits(count)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(count)
 
 
 def _context(needs: Sequence[str]) -> BaseContext:
@@ -169,9 +186,7 @@ def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, en
     gc.freeze()  # what the fork server imported stays
     gc.enable()  # which the fork server does not
     tune_allocator()
-    threadpool_limits(threads)  # for loaded libraries; later ones read the environment
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(threads)
+    use_threads(threads)
     exit_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
         job()

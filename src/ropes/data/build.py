@@ -9,6 +9,7 @@ import itertools
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ import ropes
 from ropes.causal.scm import Regime
 from ropes.common import files
 from ropes.common.arrays import Floats
+from ropes.common.cluster import Cluster
 from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
@@ -33,6 +35,7 @@ from ropes.simulation.off_screen import graphics
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import kinematics_of
+from ropes.simulation.workers import Workers
 
 #: Version of the content of `meta/ropes.json`.
 SCHEMA = 1
@@ -49,12 +52,14 @@ def versions() -> dict[str, Any]:
     }
 
 
-def renderer_record(renderer: RendererName) -> dict[str, Any]:
+def renderer_record(renderer: RendererName, workers: Workers = None) -> dict[str, Any]:
     """The entry of a request that names the renderer; empty for PyBullet, whose version is among the libraries.
 
     Raises:
-        UserError: PyBullet, or MuJoCo or its OpenGL, is missing.
+        UserError: PyBullet, or MuJoCo or its OpenGL, is missing; or a node of the cluster draws by another OpenGL.
     """
+    if isinstance(workers, Cluster):
+        workers.require_same(partial(renderer_record, renderer), "renderer or OpenGL")
     if renderer == "pybullet":
         if not find_spec("pybullet"):
             raise pybullet_missing()
@@ -147,8 +152,8 @@ def build(
         for shard, values in zip(missing, of_shard, strict=True):
             images = list(itertools.islice(stream, shard.frames))
             writer.write_shard(root, shard, features, images, values[:, :stored])
-    for partial in root.rglob(".*.part"):  # left by a killed process
-        partial.unlink()
+    for left in root.rglob(".*.part"):  # by a killed process
+        left.unlink()
     if urdf is not None:
         files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(

@@ -19,7 +19,7 @@ from ropes.simulation.camera_levels import require_level
 from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.mesh import arm_digest
 from ropes.simulation.settings import Setting, setting_named
-from ropes.simulation.workers import render_poses
+from ropes.simulation.workers import Workers, render_poses
 
 
 def simulate(
@@ -31,7 +31,7 @@ def simulate(
     frames_per_move: int = 2,
     test_anchors: int = 2000,
     seed: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     mesh: Literal["simplified", "full"] = "simplified",
     state: bool = True,
     progress: bool = True,
@@ -50,7 +50,8 @@ def simulate(
         frames_per_move: frames of split "moves" on the way from each pose of a chain to the next.
         test_anchors: episodes of each test split; 0 leaves the test splits out.
         seed: equal seeds give identical bytes.
-        workers: number of rendering processes; None for one per core.
+        workers: number of rendering processes; None for one per core; or a cluster, see
+            `ropes.common.ray_connection.connect`.
         mesh: "simplified" or "full" visual meshes.
         state: store the joint angles too.
         progress: show progress.
@@ -84,7 +85,7 @@ def simulate(
         "setting": building.described(setting),
         "arm_sha256": arm_digest(urdf),
         "cameras": building.camera_records(setting.cameras, size),
-        **building.renderer_record(setting.renderer),
+        **building.renderer_record(setting.renderer, workers),
     }
     names = tuple(camera.name for camera in setting.cameras)
     shape = (size, size, 3) if setting.colour else (size, size)

@@ -34,7 +34,7 @@ from ropes.simulation.mesh import arm_digest
 from ropes.simulation.mujoco_actions import MujocoActionScene
 from ropes.simulation.objects import objects_digest
 from ropes.simulation.settings import Setting
-from ropes.simulation.workers import render, render_poses, require_workers
+from ropes.simulation.workers import Workers, render, render_poses, require_workers
 
 #: Range of the step of the moved joint, and standard deviation of the other joints' displacements, radians.
 STEP, ARM_JITTER = (0.15, 0.6), 0.02
@@ -47,7 +47,7 @@ def simulate_pairs(
     samples: int,
     test_samples: int = 2_000,
     seed: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> Dataset:
     """Simulate actions on objects; the same call resumes or repairs the data set.
@@ -61,7 +61,8 @@ def simulate_pairs(
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
         seed: equal seeds give identical bytes.
-        workers: number of rendering processes; None for one per core.
+        workers: number of rendering processes; None for one per core; or a cluster, see
+            `ropes.common.ray_connection.connect`.
         progress: show progress.
 
     Raises:
@@ -82,7 +83,7 @@ def simulate_pairs(
         "antonyms": ANTONYMS,
         "things_sha256": objects_digest(),
         "cameras": building.camera_records((CAMERA,), setting.image_size),
-        **building.renderer_record(setting.renderer),
+        **building.renderer_record(setting.renderer, workers),
     }
     scene = MujocoActionScene if setting.renderer == "mujoco" else ActionScene
 
@@ -116,7 +117,7 @@ def simulate_arm_actions(
     samples: int,
     test_samples: int = 2_000,
     seed: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> Dataset:
     """Simulate an arm that moves one joint up or down; the same call resumes or repairs the data set.
@@ -130,7 +131,8 @@ def simulate_arm_actions(
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
         seed: equal seeds give identical bytes.
-        workers: number of rendering processes; None for one per core.
+        workers: number of rendering processes; None for one per core; or a cluster, see
+            `ropes.common.ray_connection.connect`.
         progress: show progress.
 
     Raises:
@@ -154,7 +156,7 @@ def simulate_arm_actions(
         "antonyms": opposites,
         "arm_sha256": arm_digest(urdf),
         "cameras": building.camera_records(setting.cameras, setting.image_size),
-        **building.renderer_record(setting.renderer),
+        **building.renderer_record(setting.renderer, workers),
     }
     names, size = tuple(camera.name for camera in setting.cameras), setting.image_size
     return building.build(

@@ -16,7 +16,7 @@ from ropes.errors import UserError
 from ropes.simulation.finger import FingerScene, finger_digest
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
 from ropes.simulation.mujoco_finger import MujocoFingerScene
-from ropes.simulation.workers import render, require_workers
+from ropes.simulation.workers import Workers, render, require_workers
 
 #: Largest number of states drawn at a time; most states are feasible.
 _BATCH = 1_024
@@ -30,7 +30,7 @@ def simulate_finger(
     test_samples: int = 2_000,
     labelled: int | None = None,
     seed: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     state: bool = True,
     progress: bool = True,
 ) -> Dataset:
@@ -48,7 +48,8 @@ def simulate_finger(
         test_samples: images of each test split; 0 leaves the test splits out.
         labelled: images of each split for regressors; None for as many as a test split has.
         seed: equal seeds give identical bytes.
-        workers: number of rendering processes; None for one per core.
+        workers: number of rendering processes; None for one per core; or a cluster, see
+            `ropes.common.ray_connection.connect`.
         state: store the factors too.
         progress: show progress.
 
@@ -74,7 +75,7 @@ def simulate_finger(
         "setting": setting.to_dict(),
         "arm_sha256": finger_digest(),
         "cameras": building.camera_records((camera,), size),
-        **building.renderer_record(setting.renderer),
+        **building.renderer_record(setting.renderer, workers),
     }
     start = partial(MujocoFingerScene, setting, seed) if setting.renderer == "mujoco" else partial(FingerScene, setting)
     counts = {

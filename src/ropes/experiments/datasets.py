@@ -32,6 +32,7 @@ from ropes.simulation.settings import (
     RECORDED_SCENES,
     setting_named,
 )
+from ropes.simulation.workers import Workers
 
 
 def require_renderers(plan: Experiment, datasets: Iterable[str]) -> None:
@@ -44,7 +45,7 @@ def require_renderers(plan: Experiment, datasets: Iterable[str]) -> None:
         renderer_record(arm.renderer)
 
 
-def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None, *, show: bool) -> None:
+def generate_dataset(plan: Experiment, name: str, out: Path, workers: Workers, *, show: bool) -> None:
     """Simulate or import a data set in `out`/NAME/data; resume if interrupted.
 
     Deviation: except in the paper's preset, arms are rendered with simplified meshes of a twentieth of the triangles.

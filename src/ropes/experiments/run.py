@@ -1,9 +1,7 @@
 """Runs an experiment from simulation to results.json: data sets × methods × seeds, resumable."""
 
-import itertools
-import math
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -12,10 +10,9 @@ from typing import Any
 
 import torch
 
+from ropes.common.cluster import Cluster
 from ropes.common.files import copy_tree
-from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, usable_cores
-from ropes.common.processes import run_all
-from ropes.common.progress import progress
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.import_pairs import read_and_split
 from ropes.data.mpi3d import open_grid
 from ropes.data.photographs import read_photographs
@@ -28,7 +25,6 @@ from ropes.experiments.fits import evaluate_transfers, fit_and_evaluate, torch_t
 from ropes.experiments.folder import (
     EVALUATION,
     PACKAGED_FOLDER,
-    Fit,
     by_number,
     claim,
     collect_results,
@@ -40,15 +36,16 @@ from ropes.experiments.folder import (
     threads_of,
     timed,
 )
+from ropes.experiments.parallel import fit_at_once
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.methods.registry import method_of
-from ropes.methods.run import RUN_FILE, Run
 from ropes.methods.training.run_log import LoggerName, require_logger
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.scene import Mesh
 from ropes.simulation.settings import ARM_ACTIONS, MPI3D
+from ropes.simulation.workers import Workers
 
 
 def reproduce(
@@ -59,8 +56,9 @@ def reproduce(
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
     settings: Sequence[str] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     processes: int | None = None,
+    gpus_per_fit: float | None = None,
     recorded: Path | None = None,
     precision: RequestedPrecision = "auto",
     logger: LoggerName | None = None,
@@ -78,8 +76,9 @@ def reproduce(
         methods: methods to fit instead of the experiment's own, with all of their variants; or METHOD@VARIANT.
         seeds: training seeds instead of the experiment's own.
         settings: settings to run now, among those of the experiment; None for all.
-        workers: number of rendering processes.
+        workers: see `run_experiment`.
         processes: see `run_experiment`.
+        gpus_per_fit: see `run_experiment`.
         recorded: for causal-triplet, its original files, to train on instead of simulated data; for disentanglement,
             photographs to test on as well; for mpi3d, its file.
         precision: precision of training and evaluation; for "auto" see `precision_of_fits` and
@@ -119,7 +118,7 @@ def reproduce(
     for setting in settings or ():
         require_name(setting, tuple(plan.anchors), "setting of this experiment")
     variants = _requested(plan, methods or ())
-    options: dict[str, Any] = {"workers": workers, "processes": processes, "show": show}
+    options: dict[str, Any] = {"workers": workers, "processes": processes, "show": show, "gpus_per_fit": gpus_per_fit}
     return run_experiment(plan, preset=preset, out=out, variants=variants, settings=settings, **options)
 
 
@@ -142,8 +141,9 @@ def run_experiment(
     out: Path,
     variants: Sequence[str] | None = None,
     settings: Sequence[str] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     processes: int | None = None,
+    gpus_per_fit: float | None = None,
     show: bool = True,
 ) -> Results:
     """Run any experiment in the folder `out`; an interrupted one resumes.
@@ -158,13 +158,16 @@ def run_experiment(
             written after every fit.
         variants: methods and variants to fit now; None for all.
         settings: data sets to run now; None for all.  Only calls for all evaluate the plan's `transfers`.
-        workers: number of rendering processes.
+        workers: number of rendering processes; or a cluster that renders, and fits several models at a time: its nodes
+            must see `out` at the same path.
         processes: number of parallel fits; None for one per core if the experiment allows it, otherwise one.
+        gpus_per_fit: on a cluster, share of a GPU or number of GPUs of each fit; None for 1 if the cluster has GPUs.
         show: show progress.
 
     Raises:
         UserError: the folder holds something else, recordings cannot be read, a renderer is missing, no variant is
-            fitted on the data sets to run, or `processes` exceeds what the experiment allows.
+            fitted on the data sets to run, `processes` exceeds what the experiment allows, or a node of the cluster
+            does not see the folder.
         UnfinishedError: one of several parallel fits failed; all others are finished, and in the results.
     """
     if processes is not None and processes > 1 and not plan.at_once:
@@ -178,6 +181,12 @@ def run_experiment(
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
             read_and_split(Path(plan.recorded), seed=plan.data_seed)
+    cluster = workers if isinstance(workers, Cluster) else None
+    if cluster is None and gpus_per_fit is not None:
+        raise UserError("GPUs of each fit are of fits on a cluster; leave --gpus-per-fit out, or give --on")
+    if cluster is not None:
+        out, recorded = out.absolute(), plan.recorded
+        plan = replace(plan, recorded=None if recorded is None else str(Path(recorded).absolute()))
     labels = list(plan.recipes if variants is None else variants)
     datasets = [each for each in settings or plan.anchors if any(plan.fits(each, label) for label in labels)]
     if not datasets:
@@ -185,6 +194,10 @@ def run_experiment(
     if ARM_ACTIONS in datasets:
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # needed for a pretrained method, and evaluated at the end
     require_renderers(plan, datasets)
+    if cluster is not None:
+        cluster.require_folder(out)
+        if plan.recorded is not None:
+            cluster.require_same(Path(plan.recorded).exists, plan.recorded)
     claim(out, plan, preset)
     precision = precision_of_fits(out, plan.precision)
     requested = set(product(labels, plan.seeds))
@@ -195,9 +208,10 @@ def run_experiment(
         with timed(out, f"{dataset} simulate"):
             generate_dataset(plan, dataset, out, workers, show=show)
         due = [(label, seed) for label, seed in fits if (label, seed) in requested and plan.fits(dataset, label)]
-        if plan.at_once:
+        if plan.at_once or cluster is not None:
             try:
-                _fit_at_once(plan, out, dataset, due, precision, processes or fits_at_once(), collect, show=show)
+                given: dict[str, Any] = {"processes": processes, "cluster": cluster, "gpus": gpus_per_fit, "show": show}
+                fit_at_once(plan, out, dataset, due, precision, collect, **given)
             except UnfinishedError as error:  # raised after the results of the other fits are written
                 failures.append(str(error))
             if dataset == ARM_ACTIONS:
@@ -225,55 +239,6 @@ def _threads(out: Path, dataset: str, label: str, seed: int) -> int:
     return threads
 
 
-def _fit_at_once(
-    plan: Experiment,
-    out: Path,
-    dataset: str,
-    fits: Sequence[Fit],
-    precision: Precision,
-    processes: int,
-    collect: Callable[[], Results],
-    *,
-    show: bool,
-) -> None:
-    """Run several fits in parallel, one process each; results are written after each."""
-    runs = {fit: run_folder(out, dataset, *fit) for fit in fits}
-    due = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
-    # By seed, so that an unfinished study already compares methods; the fits on most anchors, the slowest, come first.
-    due.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(dataset, fit[0]), "anchors", None) or math.inf)))
-    if not due:
-        return
-    if show:
-        report_precisions((runs[fit] for fit in due), precision)
-    jobs = [partial(fit_and_evaluate, plan, out, dataset, label, seed, precision, show=False) for label, seed in due]
-    # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
-    default = max(1, usable_cores() // min(processes, len(fits)))
-    threads = threads_of(out, [runs[fit] for fit in due], default)
-    # Fits that began with more threads than the default run fewer at a time, so that threads do not exceed the cores.
-    processes = max(1, min(processes, processes * default // max(threads)))
-    with timed(out, f"{dataset} fits"), progress("models", len(jobs), show=show) as update:
-        count = itertools.count(1)
-
-        def report(number: int) -> None:
-            collect()
-            label, seed = due[number]
-            update(next(count), f"{label} seed {seed}")
-
-        run_all(jobs, processes=processes, threads=threads, finished=report, needs=["ropes.experiments.fits"])
-
-
-def report_precisions(runs: Iterable[Path], default: Precision) -> None:
-    """Print each precision of parallel fits once on standard error, since they print nothing themselves.
-
-    Args:
-        runs: folders of the fits' runs; those that exist keep the precision that they began with.
-        default: precision of the others.
-    """
-    begun = [Run.read(run).precision for run in runs if (run / RUN_FILE).exists()]
-    for precision in sorted({default, *(each for each in begun if each is not None)}):
-        report_precision(precision)
-
-
 def evaluate_packaged(plan: Experiment, out: Path) -> None:
     """Evaluate the deltas of the packaged estimator of the arm, unless its evaluation is current.
 
@@ -291,8 +256,3 @@ def evaluate_packaged(plan: Experiment, out: Path) -> None:
             options: dict[str, Any] = {"name": plan.name, "label": label, "precision": plan.precision}
             evaluate_estimator(run, data_folder(out, ARM_ACTIONS), evaluation, **options)
     copy_tree(evaluation / ARTEFACTS, out / ARTEFACTS)
-
-
-def fits_at_once() -> int:
-    """Number of parallel small fits: one per core, at most four on a GPU, whose memory they share."""
-    return usable_cores() if device_kind() == "cpu" else min(4, usable_cores())

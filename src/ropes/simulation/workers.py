@@ -1,7 +1,11 @@
-"""Renders poses in several processes. The bytes do not depend on the number of workers."""
+"""Renders poses in several processes, here or on a cluster.
+
+The bytes do not depend on the number of workers.
+"""
 
 import multiprocessing
 import os
+import secrets
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,15 +21,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes.common import png
 from ropes.common.arrays import Floats
+from ropes.common.cluster import Cluster
 from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
+from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.camera_scene import CameraScene, Recordings
+from ropes.simulation.mesh import arm_digest
 from ropes.simulation.mujoco_scene import KEPT_FRACTION, MujocoScene
 from ropes.simulation.off_screen import graphics
 from ropes.simulation.scene import ArmScene, Mesh, Scene, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, Setting
+from ropes.simulation.settings import Camera, Robot, Setting
 from ropes.simulation.urdf import read_urdf
 
 #: Poses per unit of work, and submitted units per worker.
@@ -41,7 +48,10 @@ class Renderer(Protocol):
 
 #: Creates a renderer; it is sent to other processes, so it is a class, or a partial of one or of a function.
 Start = Callable[[], AbstractContextManager[Renderer]]
+#: Number of rendering processes of this machine, None for one per usable core; or a cluster, on whose CPUs to render.
+Workers = int | Cluster | None
 _renderer: Renderer | None = None  # the renderer of a worker process
+_of_call = ""  # the call of `render` that it is of, on a cluster
 
 
 def arm_scene(
@@ -74,7 +84,7 @@ def render_poses(
     setting: Setting,
     joints: Sequence[str],
     poses: ArrayLike,
-    workers: int | None = None,
+    workers: Workers = None,
     *,
     mesh: Mesh = "simplified",
     recordings: Recordings | None = None,
@@ -86,7 +96,7 @@ def render_poses(
         setting: see `arm_scene`.
         joints: names of the columns of `poses`.
         poses: (n, len(joints)) radians.
-        workers: processes; 1 renders in this process, None uses every usable core.
+        workers: processes; 1 renders in this process, None uses every usable core; or a cluster.
         mesh: "simplified" or "full".
         recordings: camera faults; `poses` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
         seed: draws the room of scene "room".
@@ -95,42 +105,54 @@ def render_poses(
         An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
 
     Raises:
-        UserError: an invalid pose or robot, or a missing renderer (raised before any process starts); or a worker died.
+        UserError: an invalid pose or robot, a missing renderer, or a node of the cluster with other files of the arm
+            (raised before any process starts); or a worker died.
     """
     require_workers(workers)
     robot, states = setting.robot, np.asarray(poses, dtype=np.float64)
     check_poses(robot, read_urdf(locate(robot.urdf)), joints, states if recordings is None else states[:, :-2])
-    # Simplified meshes are made once, before the workers start.
-    if setting.renderer == "mujoco":
-        graphics()
-        resolve_urdf(robot, mesh, KEPT_FRACTION)
+    prepare = partial(_prepare, robot, mesh, setting.renderer)
+    if isinstance(workers, Cluster):
+        workers.require_same(prepare, f"URDF or other meshes of {robot.urdf}")
     else:
-        resolve_urdf(robot, mesh)
+        prepare()
     clean = partial(arm_scene, replace(setting, splits={}), tuple(joints), mesh=mesh, seed=seed)
     return render(clean if recordings is None else partial(CameraScene, clean, recordings), states, workers)
 
 
-def require_workers(workers: int | None) -> None:
-    """Check a number of processes; None stands for every usable core.
+def _prepare(robot: Robot, mesh: Mesh, renderer: RendererName) -> str:
+    """Make the simplified meshes of an arm once on this machine, before workers start; returns its `arm_digest`."""
+    if renderer == "mujoco":
+        graphics()
+        resolve_urdf(robot, mesh, KEPT_FRACTION)
+    else:
+        resolve_urdf(robot, mesh)
+    return arm_digest(locate(robot.urdf))
+
+
+def require_workers(workers: Workers) -> None:
+    """Check a number of processes.
 
     Raises:
         UserError: it is below 1.
     """
-    if workers is not None and workers < 1:
+    if isinstance(workers, int) and workers < 1:
         raise UserError(f"{workers} workers cannot render anything; give at least 1")
 
 
-def render(start: Start, states: Floats, workers: int | None = None) -> Generator[list[bytes], None, None]:
+def render(start: Start, states: Floats, workers: Workers = None) -> Generator[list[bytes], None, None]:
     """Render states of any scene and encode them, as `render_poses` does.
 
     Args:
         start: creates the renderer in each process.
         states: (n, values), one state per row.
-        workers: processes; 1 renders in this process, None uses every usable core.
+        workers: processes; 1 renders in this process, None uses every usable core; or a cluster.
     """
     require_workers(workers)
-    workers = usable_cores() if workers is None else workers
     units = [states[first : first + UNIT] for first in range(0, len(states), UNIT)]
+    if isinstance(workers, Cluster):
+        return _on_cluster(start, units, workers)
+    workers = usable_cores() if workers is None else workers
     if workers == 1 or len(units) <= 1:
         return _in_this_process(start, units)
     return _in_processes(start, units, min(workers, len(units)))
@@ -162,6 +184,22 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Genera
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _on_cluster(start: Start, units: Sequence[Floats], cluster: Cluster) -> Generator[list[bytes], None, None]:
+    for images in cluster.stream(partial(_render_on_node, secrets.token_hex(8), start), units):
+        yield from images
+
+
+def _render_on_node(call: str, start: Start, states: Floats) -> list[list[bytes]]:
+    """Render a unit; the process keeps its renderer for the next unit of the same call of `render`."""
+    global _renderer, _of_call
+    if call != _of_call:
+        old, _renderer, _of_call = _renderer, None, ""
+        if isinstance(old, AbstractContextManager):
+            old.__exit__(None, None, None)
+        _renderer, _of_call = start().__enter__(), call
+    return _render_unit(states)
 
 
 def _start_worker(start: Start) -> None:

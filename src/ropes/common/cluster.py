@@ -1,0 +1,241 @@
+"""Deals calls to the nodes of a Ray cluster.
+
+Ray starts the processes, moves arguments and results, and repeats the calls of a node that dies.  Every node must have
+ropes and its libraries in the versions of this machine, because the bytes of results depend on them.
+"""
+
+import secrets
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ropes.common.cluster_node import answer, opened, require_versions, run_job, versions
+from ropes.common.processes import raise_failures
+from ropes.errors import UserError
+
+#: How often Ray repeats a call whose process or node died, and calls per CPU that are submitted ahead of the reader.
+_RETRIES, _AHEAD = 3, 3
+#: Seconds between two looks at the nodes, and seconds that interrupted fits have for their checkpoints.
+_LOOK, _PATIENCE = 10.0, 60.0
+#: How often a node that does not answer is asked, a second apart.
+_TRIES = 60
+#: A function of a module, or a partial of one.
+Job = Callable[[], None]
+
+
+class Cluster:
+    """A Ray cluster that this process is connected to, see `ropes.common.ray_connection.connect`.
+
+    Args:
+        ray: the module.
+
+    Raises:
+        UserError: it has no CPU, or a node lacks ropes, or has it or a library in another version.
+    """
+
+    def __init__(self, ray: ModuleType) -> None:
+        self._ray = ray
+        self._expected = versions()
+        for name, found in self._ask(versions):
+            require_versions(self._expected, found, name)
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        """The nodes that compute.
+
+        Raises:
+            UserError: there is none.
+        """
+        if nodes := [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]:
+            return nodes
+        raise UserError("the Ray cluster has no node with a CPU; start one with ray start --address=HOST:PORT")
+
+    @property
+    def cores(self) -> int:
+        """CPUs of all nodes."""
+        return int(sum(node["Resources"]["CPU"] for node in self._nodes()))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes."""
+        return int(sum(node["Resources"].get("GPU", 0) for node in self._nodes()))
+
+    @property
+    def _smallest(self) -> int:
+        """CPUs of the node that has fewest."""
+        return int(min(node["Resources"]["CPU"] for node in self._nodes()))
+
+    def threads(self, fits: int, gpus: float) -> int:
+        """Number of threads of a fit, so that some fits together use all CPUs, or all GPUs.
+
+        Args:
+            fits: number of fits.
+            gpus: share of a GPU, or number of GPUs, of each fit.
+
+        Raises:
+            UserError: no node has so many GPUs.
+        """
+        if not gpus:
+            return max(1, min(self._smallest, self.cores // fits))
+        resources = [node["Resources"] for node in self._nodes()]
+        shares = [each["CPU"] * gpus / each["GPU"] for each in resources if each.get("GPU", 0) >= gpus]
+        if not shares:
+            raise UserError(f"no node of the cluster has {gpus:g} GPUs; give fewer --gpus-per-fit")
+        return max(1, int(min(shares)))
+
+    def require_same(self, function: Callable[[], object], what: str) -> None:
+        """Check that a function returns the same on every node as here.
+
+        Args:
+            function: of a module, or a partial of one.
+            what: what it returns, for the message.
+
+        Raises:
+            UserError: it does not, or raises a `UserError` on a node.
+        """
+        ours = function()
+        for name, theirs in self._on_each_node(function):
+            if theirs != ours:
+                raise UserError(f"node {name} has another {what} than this machine; give every node the same")
+
+    def require_folder(self, folder: Path) -> None:
+        """Check that every node sees a folder of this machine at the same path.
+
+        Args:
+            folder: an absolute path; if it does not exist yet, its nearest parent is checked.
+
+        Raises:
+            UserError: a node does not, or the folder cannot be written to.
+        """
+        nearest = next(each for each in (folder, *folder.parents) if each.is_dir())
+        token = nearest / f".{secrets.token_hex(8)}.part"
+        try:
+            token.touch()
+            for name, sees in self._on_each_node(token.exists):
+                if not sees:
+                    raise UserError(
+                        f"node {name} does not see the folder {nearest} of this machine; choose one of a file system "
+                        "that all nodes share"
+                    )
+        finally:
+            token.unlink(missing_ok=True)
+
+    def stream(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> Generator[Any, None, None]:
+        """Call a function for each part, on one CPU; yields the results in the order of the parts.
+
+        Only a few calls per CPU are submitted ahead of the reader, which bounds the memory.  Closing the generator, or
+        any exception, cancels them.
+
+        Raises:
+            UserError: a call raised one, no node is left, or processes died again and again.
+        """
+        task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(answer)
+        ahead, pending = _AHEAD * self.cores, deque[Any]()
+        try:
+            for part in parts:
+                pending.append(task.remote(self._expected, function, part))
+                if len(pending) >= ahead:
+                    yield self._result(pending.popleft())
+            while pending:
+                yield self._result(pending.popleft())
+        finally:
+            self._cancel(pending)
+
+    def run_all(
+        self, jobs: Sequence[Job], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
+    ) -> None:
+        """Run every job in its own process on some node, as `ropes.common.processes.run_all` does here.
+
+        If one fails the others continue.  If this process is interrupted, running jobs get a KeyboardInterrupt, on
+        which a training writes a checkpoint.  Jobs of a node that dies run again on others.
+
+        Args:
+            jobs: the jobs.
+            threads: number of threads of each job.
+            finished: called with a job's number when it succeeds.
+            gpus: share of a GPU, or number of GPUs, of each job; 0 hides GPUs from the jobs.
+
+        Raises:
+            UnfinishedError: some jobs failed; raised after all jobs ended, with their number.
+        """
+        task, smallest = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job), self._smallest
+        running: dict[Any, int] = {}
+        failed: list[str] = []
+        try:
+            for number, (job, count) in enumerate(zip(jobs, threads, strict=True)):
+                share = task.options(num_cpus=min(count, smallest))
+                running[share.remote(self._expected, job, count, gpus > 0)] = number
+            while running:
+                ended = self._first(list(running))
+                number = running.pop(ended)
+                try:
+                    self._result(ended)
+                except UserError as error:
+                    failed.append(str(error))
+                except self._ray.exceptions.RayTaskError as error:  # a bug, whose traceback is that of the node
+                    print(error, file=sys.stderr)
+                    failed.append("a job on the cluster failed (see the messages above)")
+                else:
+                    finished(number)
+        finally:
+            self._cancel(running)
+        raise_failures(failed, len(jobs))
+
+    def _on_each_node(self, function: Callable[[], Any]) -> list[tuple[str, Any]]:
+        """For each node its name, and what a function returns there."""
+        return [(name, opened(given)) for name, given in self._ask(answer, self._expected, function)]
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> list[tuple[str, Any]]:
+        """For each node its name, and what a function returns there; nodes that compute answer as well."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        answers: dict[str, tuple[str, Any]] = {}
+        tries = 0
+        while left := [node for node in self._nodes() if node["NodeID"] not in answers]:
+            calls = {}
+            for node in left:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+                calls[node["NodeID"]] = task.remote(*arguments)
+            for node in left:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                try:
+                    answers[node["NodeID"]] = name, self._got(calls[node["NodeID"]])
+                except UserError:  # it has just joined, or just died and will leave the list
+                    if (tries := tries + 1) == _TRIES:
+                        raise
+                    time.sleep(1)
+        return list(answers.values())
+
+    def _first(self, calls: list[Any]) -> Any:
+        """The first call that ends; looks every few seconds whether a node is left."""
+        while True:
+            ended, _ = self._ray.wait(calls, num_returns=1, timeout=_LOOK)
+            if ended:
+                return ended[0]
+            self._nodes()
+
+    def _result(self, call: Any) -> Any:
+        """The result of a call of `answer` or `run_job`."""
+        return opened(self._got(self._first([call])))
+
+    def _got(self, call: Any) -> Any:
+        try:
+            return self._ray.get(call)
+        except self._ray.exceptions.RayError as error:
+            if isinstance(error, self._ray.exceptions.RayTaskError):  # a bug
+                raise
+            reason = str(error).strip().partition("\n")[0]
+            raise UserError(f"the Ray cluster lost a call ({reason}); run the same command again") from error
+
+    def _cancel(self, calls: Iterable[Any]) -> None:
+        """Cancel calls, and wait until they have ended."""
+        if left := list(calls):
+            for call in left:
+                self._ray.cancel(call)
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.wait(left, num_returns=len(left), timeout=_PATIENCE)

@@ -1,0 +1,92 @@
+"""What a node of a cluster runs: calls whose errors travel back as text, after a check of its versions."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ropes.common.hardware import tune_allocator
+from ropes.common.processes import use_threads
+from ropes.errors import UserError
+
+#: Package → its version, None where it is not installed.
+Versions = Mapping[str, str | None]
+#: Packages whose versions may change the bytes of data sets and of weights.
+PACKAGES = (
+    *("ropes", "fast-simplification", "lightgbm", "lightning", "mujoco", "numpy", "pillow", "pyarrow", "pybullet"),
+    *("scikit-learn", "scipy", "torch", "transformers"),
+)
+
+
+def _reader(names: Sequence[str]) -> Callable[[], dict[str, str | None]]:
+    """The function that reads the versions of packages, without the suffix of a build such as +cpu.
+
+    It is nested, so that Ray sends its code: a node without ropes can run it.
+    """
+
+    def read() -> dict[str, str | None]:
+        from importlib.metadata import PackageNotFoundError, version
+
+        found: dict[str, str | None] = dict.fromkeys(names)
+        for name in names:
+            try:
+                found[name] = version(name).partition("+")[0]
+            except PackageNotFoundError:
+                continue
+        return found
+
+    return read
+
+
+#: Reads the versions of `PACKAGES` on the machine that runs it.
+versions = _reader(PACKAGES)
+
+
+def require_versions(expected: Versions, found: Versions, node: str) -> None:
+    """Check the versions of a node against those of the machine that deals the calls.
+
+    Raises:
+        UserError: one differs.
+    """
+    for name, ours in expected.items():
+        if (theirs := found.get(name)) != ours:
+            has = f"has {name} {theirs}" if theirs else f"lacks {name}"
+            here = f"this machine has {ours}" if ours else "this machine lacks it"
+            raise UserError(f"node {node} {has}, and {here}; install the same versions on all nodes and here")
+
+
+def opened(answer: tuple[bool, Any]) -> Any:
+    """The result in an answer.
+
+    Raises:
+        UserError: the answer is the message of one.
+    """
+    well, content = answer
+    if not well:
+        raise UserError(content)
+    return content
+
+
+def answer(expected: Versions, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
+    """Call a function on a node: True and its result, or False and the message of a user's error there."""
+    node = socket.gethostname()
+    try:
+        require_versions(expected, versions(), node)  # a node may have joined after the others were checked
+    except UserError as error:
+        return False, str(error)
+    try:
+        return True, function(*arguments)
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        return False, f"{error} (on node {node})"
+
+
+def run_job(expected: Versions, job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
+    """Run a job on a node, in a new process."""
+    if not gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before CUDA is used
+    # Ray blocks SIGINT, which a training raises again after it has stored a checkpoint.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    tune_allocator()
+    use_threads(threads)
+    return answer(expected, job)

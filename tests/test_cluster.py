@@ -1,0 +1,236 @@
+"""Rendering and fits on a Ray cluster of two nodes, one of which is killed; clusters that are refused."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.common.cluster import Cluster
+from ropes.common.cluster_node import require_versions
+from ropes.common.ray_connection import connect
+from ropes.errors import UnfinishedError, UserError
+from ropes.experiments import datasets
+from ropes.experiments import run as experiments
+from ropes.experiments.fits import torch_threads
+from ropes.experiments.folder import collect_results
+from ropes.experiments.run import run_experiment
+from ropes.methods.fit import fit
+from ropes.simulation.workers import UNIT, render
+from tests import tiny
+from tests.command_line import refusal
+from tests.experiments.tiny_experiment import ONE, small
+from tests.ray_nodes import Broken, Nodes, Painter, fail, fit_slowly, running_nodes, wait_for, wait_for_any
+from tests.simulation.conftest import SMALL_ARM
+
+STATES = np.arange(20 * UNIT, dtype=np.float64)[:, None]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    with running_nodes() as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(nodes: Nodes) -> Iterator[Cluster]:
+    with connect(nodes.address) as connected:
+        yield connected
+
+
+@pytest.mark.slow
+def test_a_killed_node_costs_only_its_units(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> None:
+    start = partial(Painter, tmp_path)
+    alone = list(render(start, STATES, 1))
+    frames = render(start, STATES, cluster)
+    first = [next(frames)]
+    wait_for(tmp_path / nodes.second.node_id)
+    nodes.kill_second()
+    assert first + list(frames) == alone
+    assert len(list(tmp_path.iterdir())) == 2
+    nodes.restart_second()
+
+
+@pytest.mark.slow
+def test_a_renderer_s_error_is_one_line_with_the_node(cluster: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"^MuJoCo cannot draw off-screen \(on node {os.uname().nodename}\)$"):
+        list(render(partial(Broken, tmp_path), STATES, cluster))
+
+
+@pytest.mark.slow
+def test_simulate_on_this_machine_s_ray_writes_the_same_files(cache_home: Path, tmp_path: Path) -> None:
+    urdf = tmp_path / "small.urdf"
+    urdf.write_text(SMALL_ARM)
+    words = f"simulate --urdf {urdf} --joints elbow --ranges -1:1 --anchors 20 --test-anchors 50 --out".split()
+    assert cli.main([*words, str(tmp_path / "plain"), "--workers", "1"]) == 0
+    assert cli.main([*words, str(tmp_path / "ray"), "--on", "local"]) == 0
+    assert tiny.tree(tmp_path / "ray") == tiny.tree(tmp_path / "plain")
+
+
+@pytest.mark.slow
+def test_a_fit_on_a_killed_node_runs_again_and_ends_with_the_same_weights(
+    cluster: Cluster, nodes: Nodes, tiny_data: Path, tmp_path: Path
+) -> None:
+    runs = [tmp_path / str(seed) for seed in (0, 1)]
+    began = tmp_path / "began"
+    began.mkdir()
+
+    def kill() -> None:
+        wait_for(began / nodes.second.node_id)
+        nodes.kill_second()
+
+    killer, finished = threading.Thread(target=kill), list[int]()
+    killer.start()
+    jobs = [partial(fit_slowly, tiny_data, run, seed, began) for seed, run in enumerate(runs)]
+    cluster.run_all(jobs, threads=[1, 1], finished=finished.append, gpus=0)
+    killer.join()
+    nodes.restart_second()
+    assert sorted(finished) == [0, 1]
+    with torch_threads(1):
+        for seed, run in enumerate(runs):
+            fit(tiny_data, tmp_path / "plain" / str(seed), tiny.encoder_recipe(), seed, method="anchored", show=False)
+            assert tiny.weights(run) == tiny.weights(tmp_path / "plain" / str(seed)) != {}
+
+
+@pytest.mark.slow
+def test_an_experiment_on_a_cluster_has_the_same_results(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache_home: Path
+) -> None:
+    def simulate(setting: Any, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> None:
+        if not out.exists():
+            tiny.write_data(out, anchors=anchors, tests=test_anchors)
+
+    collected: list[int] = []
+
+    def counting(*given: Any) -> Any:
+        collected.append(1)
+        return collect_results(*given)
+
+    monkeypatch.setattr(datasets, "simulate", simulate)
+    recipes = {"ldr": tiny.recipe_of("ldr"), "ropes": tiny.recipe(), "ropes@single": tiny.recipe(joint_ae2=False)}
+    recipes = {label: tiny.short(recipe) for label, recipe in recipes.items()}
+    plan = small(recipes=recipes, anchors={ONE: 8}, occlusions=(0,), seeds=(0,))
+    with torch_threads(1):
+        plain = run_experiment(plan, preset="compact", out=tmp_path / "plain", show=False)
+    monkeypatch.setattr(experiments, "collect_results", counting)
+    dealt = run_experiment(plan, preset="compact", out=tmp_path / "dealt", workers=cluster, show=False)
+    assert len(collected) == 2 + 1  # the two fits of ropes share their first stages, and are one job
+    assert tiny.weights(tmp_path / "dealt") == tiny.weights(tmp_path / "plain") != {}
+    assert dealt.rows == plain.rows
+
+
+@pytest.mark.slow
+def test_an_interrupt_lets_trainings_store_a_checkpoint(cluster: Cluster, tiny_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    (began := tmp_path / "began").mkdir()
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    jobs = [partial(fit_slowly, tiny_data, out, 0, began), partial(wait_for_any, began)]
+    with pytest.raises(KeyboardInterrupt):
+        cluster.run_all(jobs, threads=[1, 1], finished=interrupt, gpus=0)
+    assert [path.name for path in out.rglob("last.safetensors")] == ["last.safetensors"]
+
+
+@pytest.mark.slow
+def test_a_failed_job_does_not_stop_the_others(cluster: Cluster, tmp_path: Path) -> None:
+    finished: list[int] = []
+    jobs: list[Callable[[], None]] = [fail, partial((tmp_path / "made").mkdir)]
+    with pytest.raises(UnfinishedError, match=r"^this fit diverged \(on node .*\) \(1 of 2 failed\)$"):
+        cluster.run_all(jobs, threads=[8, 1], finished=finished.append, gpus=0)
+    assert (finished, (tmp_path / "made").exists()) == ([1], True)
+
+
+@pytest.mark.slow
+def test_fits_share_the_cluster_s_cores(cluster: Cluster) -> None:
+    assert (cluster.cores, cluster.gpus) == (2, 0)
+    assert [cluster.threads(fits, 0) for fits in (1, 2, 9)] == [1, 1, 1]
+    with pytest.raises(UserError, match=r"no node of the cluster has 0\.5 GPUs; give fewer --gpus-per-fit"):
+        cluster.threads(1, 0.5)
+
+
+@pytest.mark.slow
+def test_a_folder_that_nodes_do_not_see_is_refused_before_anything_is_written(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    unlike = "/proc/self/cwd"  # another folder for every process
+    line = refusal(capsys, "reproduce", "demo", "--out", f"{unlike}/demo", "--on", nodes.address)
+    assert "does not see the folder /proc/self/cwd of this machine" in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_nodes_must_agree_with_this_machine(nodes: Nodes, cluster: Cluster) -> None:
+    with pytest.raises(UserError, match=r"^node .* has another number of the process than this machine"):
+        cluster.require_same(os.getpid, "number of the process")
+
+
+@pytest.mark.slow
+def test_a_node_with_another_version_is_refused(
+    nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "numpy-0.1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n")
+    other = nodes.add(str(tmp_path))
+    words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1"]
+    line = refusal(capsys, *words, "--out", str(tmp_path / "data"), "--on", nodes.address)
+    nodes.remove(other)
+    assert f"has numpy 0.1, and this machine has {np.__version__}; install the same versions" in line
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_node_without_the_package_is_named() -> None:
+    with pytest.raises(UserError, match=r"^node n1 lacks ropes, and this machine has 0\.1\.0; install"):
+        require_versions({"ropes": "0.1.0"}, {"ropes": None}, "n1")
+    with pytest.raises(UserError, match=r"^node n1 has mujoco 3\.3, and this machine lacks it"):
+        require_versions({"mujoco": None}, {"mujoco": "3.3"}, "n1")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("--on lokal", "'lokal' is no Ray cluster; give local, auto, HOST:PORT or ray://HOST:PORT"),
+        ("--on 127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1 "),
+        ("--on ray://127.0.0.1:1", "no Ray cluster answers at ray://127.0.0.1:1 "),
+        ("--on local --workers 2", "--workers is of this machine alone and does not go with --on"),
+    ],
+)
+def test_unusable_clusters_are_refused(
+    options: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--out"]
+    assert line in refusal(capsys, *words, str(tmp_path / "D"), *options.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_ray_the_command_that_installs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--on", "local", "--out"]
+    assert refusal(capsys, *words, str(tmp_path / "D")) == "a cluster needs Ray: pip install 'ropes[cluster]'"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("--gpus-per-fit 1", "--gpus-per-fit goes with --on; leave it out"),
+        ("--on auto --gpus-per-fit 1.5", "--gpus-per-fit is 1.5; give a share between 0 and 1, or a whole number"),
+        ("--on auto --processes 2", "--processes is of this machine alone and does not go with --on"),
+    ],
+)
+def test_options_of_fits_on_a_cluster_are_checked(
+    options: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert line in refusal(capsys, "reproduce", "demo", "--out", str(tmp_path / "R"), *options.split())
+    assert not list(tmp_path.iterdir())
