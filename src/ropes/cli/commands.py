@@ -20,9 +20,10 @@ from ropes.cli.fit import Calibrate, Fit, Predict
 from ropes.cli.imports import Import
 from ropes.cli.package import Card, Package
 from ropes.cli.record import Record
-from ropes.cli.results import Csv, Report, Reproduce, Tables
+from ropes.cli.results import Csv, Report, Reproduce
 from ropes.cli.score import Score
 from ropes.cli.simulate import Simulate
+from ropes.cli.tables import Tables
 from ropes.cli.watch import Watch
 
 
