@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 from ropes.cli.config import options_beside, write_options
-from ropes.cli.options import at_least, parse_cameras, parse_ranges, say_renderer
+from ropes.cli.options import DataLocation, at_least, parse_cameras, parse_ranges, say_renderer
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
 
@@ -48,7 +48,7 @@ class Simulate:
     """
 
     renamed: ClassVar[dict[str, str]] = {"--things": "--objects"}
-    out: Path
+    out: DataLocation
     """Folder of the data set."""
     anchors: int | None = None
     """Training anchors; each is rendered once under every regime."""
@@ -154,8 +154,9 @@ class Simulate:
     def execute(self) -> None:
         """Simulate the data set."""
         drawn: list[str] = []
+        beside = options_beside(self.out)
         self._simulate(drawn.append)
-        write_options(self, options_beside(self.out))
+        write_options(self, beside)
         print(f"wrote {self.out}")
         for scene in dict.fromkeys(drawn):
             say_renderer(scene)
