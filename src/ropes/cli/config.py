@@ -16,7 +16,7 @@ import tyro
 
 from ropes.cli.options import LOCATION
 from ropes.common.files import write_text
-from ropes.common.stores import Location, is_location, is_url, location, on_store
+from ropes.common.stores import Location, is_location, is_url, location
 from ropes.errors import UserError, require_name, suggestion
 
 _HELP = "YAML file with options of this command; options on the command line replace those of the file."
@@ -60,8 +60,8 @@ class Option:
         """
         if get_origin(self.types[0]) is Literal:
             require_name(words[0], self.types[1:], self.path)
-        as_path = location if LOCATION in getattr(self.hint, "__metadata__", ()) else Path
-        values = tuple(map(as_path, words)) if Path in self.types else tuple(words)
+        as_value = location if LOCATION in self.hint.__metadata__ else Path if Path in self.types else str
+        values = tuple(map(as_value, words))
         return values if self.is_list else values[0]
 
 
@@ -236,7 +236,7 @@ def options_beside(out: Location) -> Location:
     Raises:
         UserError: a whole bucket, which has no place beside it.
     """
-    if on_store(out):
+    if not isinstance(out, Path):
         if not out.name:
             raise UserError(f"{out} is a whole bucket; give a folder in it, {str(out).rstrip('/')}/data")
         return out.parent / f"{out.name}.{OPTIONS_FILE}"

@@ -6,7 +6,6 @@ from typing import Literal
 
 from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataFolder, at_least
-from ropes.common.stores import on_store
 from ropes.errors import UserError
 
 
@@ -29,7 +28,7 @@ class Validate:
         if self.format == "causal-triplet":
             from ropes.data.import_pairs import validate_pairs
 
-            if on_store(self.data):
+            if not isinstance(self.data, Path):
                 raise UserError(f"--format causal-triplet reads local files, not {self.data}; copy them first")
             print(validate_pairs(self.data))
             return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: A string: "./NAME" is a folder and "NAME" a packaged estimator, which a Path cannot distinguish.
 RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
-#: How words become a path, or the UPath of a URL; for options of commands that read or write object stores.
+#: How a word becomes a path, or the UPath of a URL; for options of commands that read or write object stores.
 LOCATION = tyro.constructors.PrimitiveConstructorSpec[Any](
     nargs=1,
     metavar="PATH",
@@ -25,8 +25,12 @@ LOCATION = tyro.constructors.PrimitiveConstructorSpec[Any](
     is_instance=is_location,
     str_from_instance=lambda value: [str(value)],
 )
-DataLocation = Annotated[Path, LOCATION]
-DataFolder = Annotated[Path, LOCATION, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
+if TYPE_CHECKING:
+    DataLocation = Path
+    DataFolder = Path
+else:  # UPaths are no Paths
+    DataLocation = Annotated[Any, LOCATION]
+    DataFolder = Annotated[Any, LOCATION, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 SourcePath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 

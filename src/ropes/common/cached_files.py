@@ -101,7 +101,7 @@ def fetched(path: Location) -> Iterator[Path]:
         FileNotFoundError: the store has no such file.
         UserError: the store fails, or the file changes while it is fetched.
     """
-    if not stores.on_store(path):
+    if isinstance(path, Path):
         yield path
         return
     about = stores.information(path)

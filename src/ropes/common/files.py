@@ -26,7 +26,7 @@ def atomic_path(path: Location) -> Iterator[Path]:
     Raises:
         UserError: the folder cannot be created or written to.
     """
-    if stores.on_store(path):
+    if not isinstance(path, Path):
         with stores.put(path) as temporary:
             yield temporary
         return
@@ -108,7 +108,7 @@ def read_json(path: Location, *, folder: Location | None = None) -> Any:
     """
     folder = path.parent if folder is None else folder
     try:
-        with stores.answered(path) if stores.on_store(path) else nullcontext():
+        with nullcontext() if isinstance(path, Path) else stores.answered(path):
             text = path.read_text(encoding="utf-8")
         return json.loads(text)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -135,7 +135,7 @@ def nan_to_none(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
-def strip_folder(text: str, path: Path) -> str:
+def strip_folder(text: str, path: Location) -> str:
     """`text` with the name of `path` in place of the whole path, so that results do not depend on folders."""
     return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
@@ -146,8 +146,8 @@ def require_free(path: Location, marker: str) -> None:
     Raises:
         UserError: as `ensure_output_folder`, as far as it can be known before the folder exists.
     """
-    if stores.on_store(path):
-        contents: list[Location] = stores.glob(path, "*")
+    if not isinstance(path, Path):
+        contents = stores.glob(path, "*")
     else:
         nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
         if not nearest.is_dir():
@@ -166,7 +166,7 @@ def ensure_output_folder(path: Location, marker: str) -> None:
         UserError: the folder holds something else, or is a file.
     """
     require_free(path, marker)
-    if stores.on_store(path):
+    if not isinstance(path, Path):
         return
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -5,25 +5,25 @@ Whatever a store fails with becomes a `UserError` of one line.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
     from upath import UPath
 
     Location: TypeAlias = Path | UPath
 else:
     Location = Path
 #: Seconds in which a store must answer first.
-_PATIENCE = 30.0
+PATIENCE = 30.0
 #: Files of a store that are read at a time.
 _AT_ONCE = 16
-_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
@@ -32,7 +32,7 @@ def is_url(text: object) -> bool:
     return isinstance(text, str) and "://" in text
 
 
-def is_location(value: object) -> TypeGuard["str | Location"]:
+def is_location(value: object) -> "TypeIs[str | Location]":
     """Whether a value is a path, a URL or a UPath."""
     return isinstance(value, str | Path) or hasattr(value, "storage_options")
 
@@ -49,15 +49,12 @@ def location(given: "str | Location") -> "Location":
         from upath import UPath
     except ModuleNotFoundError as error:
         raise UserError(f"{given} needs the package {error.name}; pip install 'ropes[stores]'") from error
-    with answered(given):
+    try:
         path = UPath(given)
         _ = path.fs  # imports the package of this store
+    except (ImportError, ValueError) as error:
+        raise UserError(f"{given}: {error}") from error
     return Path(path.path) if path.protocol in ("file", "local") else path
-
-
-def on_store(path: "Location") -> TypeGuard["UPath"]:
-    """Whether a path is that of an object store."""
-    return not isinstance(path, Path)
 
 
 @contextmanager
@@ -78,7 +75,7 @@ def require_answer(path: "Location") -> None:
     Raises:
         UserError: it does not answer, refuses the credentials, or has no such bucket.
     """
-    if not on_store(path):
+    if isinstance(path, Path):
         return
     from fsspec.asyn import AsyncFileSystem, sync
 
@@ -86,7 +83,7 @@ def require_answer(path: "Location") -> None:
     try:
         with answered(path):
             if isinstance(files, AsyncFileSystem):
-                sync(files.loop, files._info, path.path, timeout=_PATIENCE)
+                sync(files.loop, files._info, path.path, timeout=PATIENCE)
             else:
                 files.info(path.path)
     except FileNotFoundError as error:
@@ -94,9 +91,7 @@ def require_answer(path: "Location") -> None:
             raise UserError(f"{path}: {text}; check the address") from error
     except UserError as error:
         if isinstance(error.__cause__, TimeoutError):
-            raise UserError(
-                f"{path}: no answer from the store in {_PATIENCE:.0f} seconds; check the network"
-            ) from error
+            raise UserError(f"{path}: no answer in {PATIENCE:.0f} seconds; check the network") from error
         raise
 
 
@@ -115,7 +110,7 @@ def information(path: "UPath") -> dict[str, Any]:
 
 def is_file(path: "Location") -> bool:
     """Whether a file exists; a store that fails is an error, not a missing file."""
-    if not on_store(path):
+    if isinstance(path, Path):
         return path.is_file()
     try:
         return bool(information(path)["type"] == "file")
@@ -123,19 +118,18 @@ def is_file(path: "Location") -> bool:
         return False
 
 
-def glob(folder: "Location", pattern: str) -> "list[Location]":
+def glob(folder: "Location", pattern: str) -> list[Path]:
     """The files of a folder whose path in it has a pattern; none where the folder is not there."""
-    if not on_store(folder):
+    if isinstance(folder, Path):
         return list(folder.glob(pattern))
     with answered(folder):
         folder.fs.invalidate_cache()
-        return list(folder.glob(pattern))
+        return cast("list[Path]", list(folder.glob(pattern)))
 
 
-def each(function: Callable[[_Item], _Result], paths: Iterable[_Item]) -> list[_Result]:
+def each(function: "Callable[[Location], _Result]", paths: "Sequence[Location]") -> list[_Result]:
     """The results of a function that reads a little of each file, in their order; several of a store at a time."""
-    paths = list(paths)
-    if not any(on_store(path) for path in paths if is_location(path)):
+    if all(isinstance(path, Path) for path in paths):
         return list(map(function, paths))
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -152,9 +146,10 @@ def ranges(path: "UPath") -> Iterator[IO[bytes]]:
         FileNotFoundError: there is no such file.
         UserError: the store fails, or what the caller reads is damaged.
     """
-    information(path)
-    with answered(path), path.fs.open(path.path, "rb", cache_type="none") as stream:
-        yield stream
+    with answered(path):
+        path.fs.invalidate_cache(path.path)
+        with path.fs.open(path.path, "rb", cache_type="none") as stream:
+            yield stream
 
 
 @contextmanager
@@ -177,7 +172,7 @@ def put(path: "UPath") -> Iterator[Path]:
 
 def remove(path: "Location") -> None:
     """Remove a file, which may be missing."""
-    if not on_store(path):
+    if isinstance(path, Path):
         path.unlink(missing_ok=True)
         return
     try:

@@ -193,7 +193,7 @@ def finished(root: Location, request: Mapping[str, Any]) -> dict[str, Any] | Non
     if isinstance(root, Path):
         if not root.exists():
             return None
-        _remove_empty_meta(path.parent)
+        _remove_empty_meta((root / schema.PROVENANCE).parent)
     files.ensure_output_folder(root, schema.PROVENANCE)
     if not stores.is_file(path):
         return None

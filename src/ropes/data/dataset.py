@@ -43,12 +43,12 @@ class Dataset:
     """A data set on disk; `layout.open_dataset` makes one.
 
     Attributes:
-        path: folder; a `upath.UPath` on an object store.
+        path: folder; on an object store a `upath.UPath`, which has a path's methods.
         info: content of `meta/info.json`.
         provenance: content of `meta/ropes.json`; None for data sets not written by ropes.
     """
 
-    path: Location
+    path: Path
     info: dict[str, Any]
     provenance: dict[str, Any] | None
 
@@ -180,13 +180,14 @@ class Dataset:
         return tuple(name for group in groups for name in group)
 
     @cached_property
-    def data_files(self) -> tuple[Location, ...]:
+    def data_files(self) -> tuple[Path, ...]:
         """Paths of the data files, in order."""
-        return tuple(sorted(stores.glob(self.path, "data/chunk-*/file-*.parquet"), key=schema.file_order))
+        files = stores.glob(self.path, "data/chunk-*/file-*.parquet")
+        return tuple(sorted(files, key=schema.file_order))
 
     def name_of(self, path: Location) -> str:
         """The path of one of the data set's files in its folder, with /."""
-        return path.relative_to(self.path).as_posix()
+        return str(path).removeprefix(f"{self.path}/")
 
     @cached_property
     def starts(self) -> Ints:
@@ -254,7 +255,7 @@ class Dataset:
             parts.append(part)
         return np.concatenate(parts) if parts else np.empty((0, len(columns)))
 
-    def by_file(self, rows: Ints) -> Iterator[tuple[Location, int, Ints]]:
+    def by_file(self, rows: Ints) -> Iterator[tuple[Path, int, Ints]]:
         """For each data file with some of `rows`: path, first row, and positions of these rows in `rows`."""
         numbers = np.searchsorted(self.starts, rows, side="right") - 1
         for number in np.unique(numbers):

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -68,7 +68,7 @@ def open_dataset(path: Dataset | Location | str) -> Dataset:
         raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or create the data set again")
     if (fault := _info_fault(info)) is not None:
         raise UserError(f"{path / schema.INFO}: {fault}; restore it or create the data set again")
-    dataset = Dataset(path, info, provenance)
+    dataset = Dataset(cast(Path, path), info, provenance)
     if not dataset.cameras:
         raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not supported")
     return dataset

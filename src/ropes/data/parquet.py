@@ -62,7 +62,7 @@ def is_complete(path: Location, rows: int) -> bool:
     A store has whole objects only, so the number of rows is enough.
     """
     try:
-        if stores.on_store(path):
+        if not isinstance(path, Path):
             return stores.is_file(path) and read_metadata(path).num_rows == rows
         return path.exists() and len(read_table(path)) == rows
     except UserError:
@@ -72,7 +72,8 @@ def is_complete(path: Location, rows: int) -> bool:
 @contextmanager
 def _opened(path: Location, columns: Sequence[str] | None) -> Iterator[Path | IO[bytes]]:
     """A file whose columns are to be read, all if None."""
-    if stores.on_store(path) and columns is not None and not any(name.startswith(schema.IMAGES) for name in columns):
+    in_parts = columns is not None and not any(name.startswith(schema.IMAGES) for name in columns)
+    if in_parts and not isinstance(path, Path):
         with stores.ranges(path) as stream:
             yield stream
     else:
@@ -80,14 +81,14 @@ def _opened(path: Location, columns: Sequence[str] | None) -> Iterator[Path | IO
             yield local
 
 
-def read_metadata(path: Location) -> pq.FileMetaData:
-    """Read the metadata of a parquet file.
+def read_metadata(path: Location, columns: Sequence[str] | None = ()) -> pq.FileMetaData:
+    """Read the metadata of a parquet file, before `columns` are read from it.
 
     Raises:
         UserError: the file is missing or damaged.
     """
     try:
-        with _opened(path, ()) as source:
+        with _opened(path, columns) as source:
             return pq.read_metadata(source)
     except FileNotFoundError as error:
         raise _missing(path) from error
@@ -101,7 +102,7 @@ def read_table(path: Location, columns: Sequence[str] | None = None, groups: Seq
     Raises:
         UserError: the file is missing, damaged, or lacks a column.
     """
-    if not stores.on_store(path):
+    if isinstance(path, Path):
         read_metadata(path)
     try:
         with (
@@ -125,7 +126,7 @@ def _missing(path: Location) -> UserError:
 
 def read_rows(path: Location, columns: Sequence[str], rows: Ints) -> tuple[pa.Table, Ints]:
     """Read the row groups with `rows`; returns the table and the positions of the rows in it."""
-    metadata = read_metadata(path)
+    metadata = read_metadata(path, columns)
     counts = np.array([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
     ends = np.cumsum(counts)
     group_of_row = np.searchsorted(ends, rows, side="right")

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ropes.common.arrays import Ints
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.chains import MOVES, frames_per_move, has_chains
@@ -54,7 +55,7 @@ _OBJECTIVE, _CHAIN_OBJECTIVE = 5, "chains 1"
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: EncoderRecipe,
     seed: int = 0,
