@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
     from upath import UPath
 
     Location: TypeAlias = Path | UPath
@@ -32,7 +31,7 @@ def is_url(text: object) -> bool:
     return isinstance(text, str) and "://" in text
 
 
-def is_location(value: object) -> "TypeIs[str | Location]":
+def is_location(value: object) -> "TypeGuard[str | Location]":
     """Whether a value is a path, a URL or a UPath."""
     return isinstance(value, str | Path) or hasattr(value, "storage_options")
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,7 +222,7 @@ def predict_lines(
 def _opened(source: Dataset | ImageInput | Location) -> Dataset | ImageInput:
     """The data set in a folder or at a URL, and other sources as they are."""
     if not is_location(source):
-        return source
+        return cast("Dataset | ImageInput", source)
     if is_dataset_folder(source):
         return open_dataset(source)
     path = location(source)
