@@ -34,8 +34,7 @@ def test_copies_end_a_build_with_slow_workers_earlier(monkeypatch: pytest.Monkey
     monkeypatch.setattr(dealing, "SLOW", 0.2)
     monkeypatch.setattr(dealing, "SLOWNESS", 20.0)
     alone, copied = (replace(BUILD, copies=copies, lease=300.0, stored=set()).run() for copies in (False, True))
-    assert copied.ended < alone.ended
-    assert copied.rendered > alone.rendered
+    assert copied.ended < alone.ended / 2
 
 
 def test_gpus_wait_for_what_a_slow_store_sends() -> None:
