@@ -26,7 +26,7 @@ from benchmarks.memory import SETTING, STEPS, apart, fit_and_watch, write
 from ropes.common.files import write_json
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
-from ropes.methods.registry import recipe_of
+from ropes.methods.anchored.recipe import encoder_recipe
 from ropes.simulation.settings import setting_named
 
 BATCH, BUCKET = 104, "lab"
@@ -96,7 +96,7 @@ def memory(anchors: int, root: Path) -> float:
     data = upload(root / "data", f"anchors-{anchors}")
     shutil.rmtree(root / "data")
     os.environ["XDG_CACHE_HOME"] = str(root / "cache")
-    recipe = recipe_of("anchored")
+    recipe = encoder_recipe("compact")
     training = replace(recipe.training, min_samples=0, epochs=STEPS * recipe.training.batch / (anchors * 13))
     found = apart(fit_and_watch, data, root / "run", replace(recipe, training=training, foreign=0.0), "anchored")
     return float(found["peak_own"])

@@ -145,21 +145,30 @@ class ImageCache(CachedImages):
     def __init__(
         self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
     ) -> None:
-        for height, width, *_ in dataset.image_shapes:
-            if not 1 <= size <= max(height, width):
-                raise UserError(
-                    f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
-                    "use a size of at most their longer side"
-                )
         self.frames: Frames = dataset.frames(split)
         self.cameras = dataset.cameras
-        shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
-        if not len(self.frames):
-            raise UserError(f"{dataset.path}: split {split!r} has no frames")
+        shape = decoded_shape(dataset, split, len(self.frames), size)
         folder = files.cache_folder() if folder is None else Path(folder)
         path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
-        build = partial(_build, dataset=dataset, frames=self.frames, shape=shape)
+        build = partial(decode_frames, dataset=dataset, frames=self.frames, shape=shape)
         super().__init__(path, shape, build, "decoding, frames", progress=progress)
+
+
+def decoded_shape(dataset: Dataset, split: str, frames: int, size: int) -> tuple[int, ...]:
+    """The shape of the images of a split at a side of `size` pixels.
+
+    Raises:
+        UserError: images whose longer side is below `size`, or no frames.
+    """
+    for height, width, *_ in dataset.image_shapes:
+        if not 1 <= size <= max(height, width):
+            raise UserError(
+                f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
+                "use a size of at most their longer side"
+            )
+    if not frames:
+        raise UserError(f"{dataset.path}: split {split!r} has no frames")
+    return (frames, len(dataset.cameras), size, size, *dataset.image_shapes[0][2:])
 
 
 def mapped_bytes() -> int:
@@ -183,8 +192,8 @@ def _holds(path: Path, shape: tuple[int, ...]) -> bool:
     return header == (shape, False, np.dtype(np.uint8)) and path.stat().st_size == expected
 
 
-def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
-    """Decode the frames into the file `path`; yields the number of decoded frames."""
+def decode_frames(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
+    """Decode frames of a split, in their order, into the file `path`; yields the number of decoded frames."""
     with files.atomic_path(path) as temporary, temporary.open("wb", buffering=0) as stream:
         np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
         start, frame_bytes, descriptor = stream.tell(), int(np.prod(shape[1:])), stream.fileno()
