@@ -172,13 +172,7 @@ def cases() -> Iterator[Case]:
         options = [at for at, word in enumerate(words) if word.startswith("--")]
         for at in options:
             if at + 1 < len(words) and not words[at + 1].startswith("--"):
-                yield Case(
-                    f"{name}: {words[at]} without a value",
-                    (
-                        *words[: at + 1],
-                        *words[at + 2 :],
-                    ),
-                )
+                yield Case(f"{name}: {words[at]} without a value", (*words[: at + 1], *words[at + 2 :]))
             yield Case(f"{name}: {words[at]} mistyped", (*words[:at], words[at] + "x", *words[at + 1 :]))
         yield from _of_paths(name, words)
         for option in _TAKES.get(name, ()):
@@ -192,18 +186,10 @@ def _of_paths(name: str, words: tuple[str, ...]) -> Iterator[Case]:
     """Inputs that are not there, or something else; outputs that are taken."""
     for at, word in enumerate(words):
         if word in ("data", "run", "evaluation", "photos", "labels.csv", "pairs", "predictions.npz"):
-            for other, what in (
-                ("no/such/place", "is missing"),
-                ("other", "is something else"),
-                ("page.md", "is a file"),
-            ):
+            for other, what in _INPUTS.items():
                 yield Case(f"{name}: {word} {what}", (*words[:at], other, *words[at + 1 :]))
         if at and words[at - 1] == "--out":
-            for other, what in (
-                ("other", "holds something else"),
-                ("page.md", "is a file"),
-                ("page.md/new", "is in a file"),
-            ):
+            for other, what in _OUTPUTS.items():
                 if name != "package" or what != "holds something else":
                     yield Case(f"{name}: --out {what}", (*words[:at], other, *words[at + 1 :]))
 

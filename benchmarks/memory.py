@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.figures import options, publish
 from ropes.common import png
 from ropes.data import schema, writer
-from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
+from ropes.methods.recipes import Optimisation, Recipe, RopesRecipe, ropes_recipe
 from ropes.simulation.settings import Setting, setting_named
 
 SETTING = "panda-2c-independent"
@@ -69,9 +69,9 @@ def anonymous() -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 
-def fit_and_watch(data: Path, out: Path, recipe: RopesRecipe, results: Connection) -> None:
+def fit_and_watch(data: Path | str, out: Path, recipe: Recipe, method: str, results: Connection) -> None:
     """Fit, and send the peaks."""
-    from ropes.methods.ropes.fit import fit
+    from ropes.methods.fit import fit
 
     highest = [0]
 
@@ -81,7 +81,7 @@ def fit_and_watch(data: Path, out: Path, recipe: RopesRecipe, results: Connectio
             time.sleep(0.02)
 
     threading.Thread(target=watch, daemon=True).start()
-    fit(data, out, recipe, 0, show=False)
+    fit(data, out, recipe, 0, method=method, show=False)
     results.send({"peak_resident": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "peak_own": highest[0]})
 
 
@@ -105,7 +105,7 @@ def measure(anchors: int) -> dict[str, float]:
         os.environ["XDG_CACHE_HOME"] = str(root / "cache")
         write(root / "data", setting, anchors)
         recipe = shortened(ropes_recipe("compact"), anchors, setting)
-        found = apart(fit_and_watch, root / "data", root / "run", recipe)
+        found = apart(fit_and_watch, root / "data", root / "run", recipe, "ropes")
     images = anchors * len(setting.splits["train"].regimes) * len(setting.cameras)
     return {
         "anchors": anchors,

@@ -61,7 +61,7 @@ def renderer(monkeypatch: pytest.MonkeyPatch) -> FakeRenderer:
     return fake
 
 
-def make(out: Path, setting: Setting = SMALL, **options: Any) -> Dataset:
+def make(out: Path | str, setting: Setting = SMALL, **options: Any) -> Dataset:
     given = {"anchors": 7, "test_anchors": 40, "seed": 1, "progress": False}
     return simulate(setting, out=out, **(given | options))
 

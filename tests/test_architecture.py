@@ -202,7 +202,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     lines = [*project["dependencies"], *(line for name in extras if name != "dev" for line in extras[name])]
     declared = {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in lines}
     modules = {"pillow": "PIL", "pycollada": "collada", "scikit_learn": "sklearn", "opencv_python_headless": "cv2"}
-    modules["pyyaml"] = "yaml"
+    modules |= {"pyyaml": "yaml", "universal_pathlib": "upath"}
     known = {modules.get(name, name) for name in declared} | {
         "ropes",
         "pybullet_data",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ropes.common import files
+from ropes.common.cached_files import cache_limit
 from ropes.data import cache as cache_module
 from ropes.data import parquet
 from ropes.data.cache import ImageCache
@@ -190,9 +191,9 @@ def test_cache_removed_while_opening_is_rebuilt(tiny: Tiny, tmp_path: Path, monk
 def test_invalid_cache_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", text)
     with pytest.raises(UserError, match=f"ROPES_CACHE_GB is '{text}'; give the gigabytes"):
-        cache_module.cache_limit()
+        cache_limit()
     monkeypatch.delenv("ROPES_CACHE_GB")
-    assert cache_module.cache_limit() == 20e9
+    assert cache_limit() == 20e9
 
 
 def test_cache_works_without_linux_only_calls(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
+from ropes.cli.options import LOCATION
 from ropes.common.files import write_text
+from ropes.common.stores import Location, is_location, is_url, location
 from ropes.errors import UserError, require_name, suggestion
 
 _HELP = "YAML file with options of this command; options on the command line replace those of the file."
@@ -58,7 +60,8 @@ class Option:
         """
         if get_origin(self.types[0]) is Literal:
             require_name(words[0], self.types[1:], self.path)
-        values = tuple(map(Path, words)) if Path in self.types else tuple(words)
+        as_value = location if LOCATION in self.hint.__metadata__ else Path if Path in self.types else str
+        values = tuple(map(as_value, words))
         return values if self.is_list else values[0]
 
 
@@ -125,6 +128,11 @@ class Config:
     def scalars(self) -> list[str]:
         """Single values as words, for options that select the others."""
         return [f"--{name}={value}" for name, value in self.values.items() if isinstance(value, str)]
+
+    @property
+    def texts(self) -> list[str]:
+        """All values, as they are written."""
+        return [text for value in self.values.values() for text in (value if isinstance(value, list) else [value])]
 
     def words(self, kind: type[Any], typed: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         """The options of the file that the command line does not give.
@@ -202,13 +210,41 @@ def _words(name: str, option: Option, value: Any) -> list[str]:
     return [f"--{name}", "None" if value in ("null", "~") else value]
 
 
-def options_beside(out: Path) -> Path:
-    """The file for the options of a command whose output folder is of data alone: OUT.options.yaml."""
+def refuse_urls(command: object, words: Sequence[str]) -> None:
+    """Check that no option of local files has a URL.
+
+    Args:
+        command: its options, parsed.
+        words: the words that they were parsed from.
+
+    Raises:
+        UserError: names the option.
+    """
+    texts = [text for word in words for text in (word, word.partition("=")[2]) if is_url(text)]
+    urls = {Path(text): text for text in texts}
+    for name, option in options_of(type(command)):
+        value = attrgetter(option.path)(command)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, Path) and each in urls:
+                where = option.path if option.is_positional else f"--{name}"
+                raise UserError(f"{where} is {urls[each]}; give a file or folder of this machine")
+
+
+def options_beside(out: Location) -> Location:
+    """The file for the options of a command whose output folder is of data alone: OUT.options.yaml.
+
+    Raises:
+        UserError: a whole bucket, which has no place beside it.
+    """
+    if not isinstance(out, Path):
+        if not out.name:
+            raise UserError(f"{out} is a whole bucket; give a folder in it, {str(out).rstrip('/')}/data")
+        return out.parent / f"{out.name}.{OPTIONS_FILE}"
     folder = Path(os.path.abspath(out))  # . and .. have no name
     return folder.with_name(f"{folder.name}.{OPTIONS_FILE}")
 
 
-def write_options(command: object, file: Path) -> None:
+def write_options(command: object, file: Location) -> None:
     """Store all options of a command that has finished, as `--config` reads them.
 
     Paths are stored as they were given: relative ones are relative to the working folder.
@@ -231,4 +267,4 @@ def _plain(value: Any) -> Any:
     """A value as YAML has it."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Path) else value
+    return str(value) if is_location(value) else value

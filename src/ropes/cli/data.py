@@ -6,6 +6,7 @@ from typing import Literal
 
 from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataFolder, at_least
+from ropes.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class Validate:
         if self.format == "causal-triplet":
             from ropes.data.import_pairs import validate_pairs
 
+            if not isinstance(self.data, Path):
+                raise UserError(f"--format causal-triplet reads local files, not {self.data}; copy them first")
             print(validate_pairs(self.data))
             return
         from ropes.data.validate import validate

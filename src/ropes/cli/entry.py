@@ -145,7 +145,7 @@ def parse(kind: type["Command"], name: str, options: Sequence[str], config: "Con
     import tyro
 
     from ropes.cli.commands import for_tyro
-    from ropes.cli.config import Config
+    from ropes.cli.config import Config, refuse_urls
 
     options = list(_with_new_names(options, getattr(kind, "renamed", {})))
     config = config or Config()
@@ -154,7 +154,11 @@ def parse(kind: type["Command"], name: str, options: Sequence[str], config: "Con
     try:
         with redirect_stderr(box):
             shown = for_tyro(kind, positional)
-            return tyro.cli(shown, prog=f"ropes {name}", description=inspect.getdoc(kind), args=[*options, *words])
+            command: Command = tyro.cli(
+                shown, prog=f"ropes {name}", description=inspect.getdoc(kind), args=[*options, *words]
+            )
+            refuse_urls(command, [*options, *config.texts])
+            return command
     except UserError as error:
         raise UserError(config.located(str(error), options)) from error
     except SystemExit as exit_:

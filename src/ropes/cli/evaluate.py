@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import tyro
 
 from ropes.cli.config import OPTIONS_FILE, write_options
-from ropes.cli.options import DataFolder, RunFolder, at_least, distinct
+from ropes.cli.options import DataFolder, DataLocation, RunFolder, at_least, distinct
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.registry import method_named, methods_of
@@ -25,7 +25,7 @@ class Graph:
 
     run: RunFolder
     """Folder of the run, or name of a packaged estimator (packaged:NAME where a folder has that name)."""
-    data: Path
+    data: DataLocation
     """Data set with both policies on every joint; its angles are not read."""
     out: Path | None = None
     """Folder for graph.json, graph.png and graph.svg; no files if omitted."""
@@ -119,7 +119,7 @@ class Evaluate:
     renamed: ClassVar[dict[str, str]] = {"--unlike": "--out-of-distribution"}
     run: RunFolder
     """Folder of the run, or name of a packaged estimator (packaged:NAME where a folder has that name)."""
-    data: Path
+    data: DataLocation
     """Data set with joint angles and test splits."""
     out: Path
     """Folder for results.json and the report's plots."""
@@ -130,7 +130,7 @@ class Evaluate:
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
     """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of grey, noise or a
     texture; object: a shaded ball."""
-    out_of_distribution: tuple[Path, ...] = ()
+    out_of_distribution: tuple[DataLocation, ...] = ()
     """Data sets that should be flagged as out of distribution, for example of other robots or cameras."""
     photographs: Path | None = None
     """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""

@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ropes.cli.config import OPTIONS_FILE, write_options
-from ropes.cli.options import RunFolder, at_least, image_sources
+from ropes.cli.options import DataLocation, RunFolder, at_least, image_sources
 from ropes.common.hardware import Accelerator, RequestedPrecision, choose_accelerator
 from ropes.errors import UserError
 from ropes.methods.anchored.recipe import ANCHOR_FIELDS
@@ -41,7 +41,7 @@ class Fit:
       ropes fit --devices 2 --accelerator cpu --data data/two-cameras --out runs/two-cameras
     """
 
-    data: Path
+    data: DataLocation
     """Data set to learn from: simulated, or your own recordings (docs/data.md)."""
     out: Path
     """Run folder for checkpoints, weights and logs."""
@@ -145,7 +145,7 @@ class Calibrate:
 
     run: RunFolder
     """Run folder of ropes fit."""
-    data: Path | None = None
+    data: DataLocation | None = None
     """Data set: with joint angles for --samples, or with images under each policy for --commanded."""
     labels: Path | None = None
     """CSV file of labelled poses: a column of image paths for each camera, and a column of radians for each joint. The
@@ -248,7 +248,7 @@ class Predict:
         if self.predictions is not None:
             from ropes.evaluation.benchmark.own_run import predict_test_poses
 
-            if not isinstance(sources, Path):
+            if isinstance(sources, Mapping):
                 raise UserError("--predictions needs --images DATA, a data set with the test poses of the benchmark")
             predict_test_poses(find_run(self.run), sources, self.predictions, precision=self.precision)
             print(f"wrote {self.predictions}")

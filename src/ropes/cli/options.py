@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from ropes.common.stores import Location, is_location, is_url, location
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
 
 #: A string: "./NAME" is a folder and "NAME" a packaged estimator, which a Path cannot distinguish.
 RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
-DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
+#: How a word becomes a path, or the UPath of a URL; for options of commands that read or write object stores.
+LOCATION = tyro.constructors.PrimitiveConstructorSpec[Any](
+    nargs=1,
+    metavar="PATH",
+    instance_from_str=lambda words: location(words[0]),
+    is_instance=is_location,
+    str_from_instance=lambda value: [str(value)],
+)
+if TYPE_CHECKING:
+    DataLocation = Path
+    DataFolder = Path
+else:  # UPaths are no Paths
+    DataLocation = Annotated[Any, LOCATION]
+    DataFolder = Annotated[Any, LOCATION, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 SourcePath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 
@@ -187,15 +201,15 @@ def _camera(text: str) -> "Camera":
         raise UserError(f"{where}: {error}") from error
 
 
-def image_sources(texts: Sequence[str]) -> Mapping[str, Path] | Path:
+def image_sources(texts: Sequence[str]) -> Mapping[str, Path] | Location:
     """Parse CAMERA=FILE pairs to camera → file, or a single file, folder or data set to its path.
 
     Raises:
         UserError: pairs and folders are mixed, a camera has two files, or there are no images.
     """
     pairs = [text.partition("=") for text in texts]
-    if len(texts) == 1 and (not pairs[0][1] or Path(texts[0]).exists()):
-        return Path(texts[0])
+    if len(texts) == 1 and (not pairs[0][1] or is_url(pairs[0][0]) or Path(texts[0]).exists()):
+        return location(texts[0])
     sources: dict[str, Path] = {}
     for text, (camera, equals, file) in zip(texts, pairs, strict=True):
         if not (camera and equals and file):

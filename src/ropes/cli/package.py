@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ropes.cli.options import RunFolder
+from ropes.cli.options import DataLocation, RunFolder
 from ropes.errors import UserError
 
 
@@ -32,7 +32,7 @@ class Package:
     name: str | None = None
     """Name of the new folder, required for safetensors; that of the run if omitted. An earlier package of that name is
     replaced."""
-    data: Path | None = None
+    data: DataLocation | None = None
     """Training data set of the run, required for safetensors and for --results; otherwise any data set with the run's
     cameras, for the comparison. If omitted, the comparison uses synthetic images."""
     results: Path | None = None

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from ropes.cli.options import DataLocation
+from ropes.common.stores import Location
 from ropes.errors import UserError
 
 
@@ -32,7 +34,7 @@ class Score:
     """JSON file that describes the entry: name, track, robot_hours, labels, seeds, link; optionally level and note."""
     out: Path | None = None
     """With --entry: JSON file of the entry with its scores."""
-    data: Path | None = None
+    data: DataLocation | None = None
     """Data set to check: its test poses must be those of the task; prints the robot time of its training poses."""
 
     def __post_init__(self) -> None:
@@ -69,7 +71,7 @@ class Score:
                 print(path)
             print_scores(scores)
 
-    def _check(self, data: Path) -> None:
+    def _check(self, data: Location) -> None:
         """Check the test poses of a data set and print its robot time."""
         from ropes.data.layout import open_dataset
         from ropes.data.robot_time import robot_seconds

@@ -10,6 +10,7 @@ import tyro
 from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import (
     CLUSTER_HELP,
+    DataLocation,
     at_least,
     parse_cameras,
     parse_ranges,
@@ -58,7 +59,7 @@ class Simulate:
     """
 
     renamed: ClassVar[dict[str, str]] = {"--things": "--objects"}
-    out: Path
+    out: DataLocation
     """Folder of the data set."""
     anchors: int | None = None
     """Training anchors; each is rendered once under every regime."""
@@ -166,9 +167,10 @@ class Simulate:
     def execute(self) -> None:
         """Simulate the data set."""
         drawn: list[str] = []
+        beside = options_beside(self.out)
         with rendering_workers(self.on, self.workers) as workers:
             self._simulate(workers, drawn.append)
-        write_options(self, options_beside(self.out))
+        write_options(self, beside)
         print(f"wrote {self.out}")
         for scene in dict.fromkeys(drawn):
             say_renderer(scene)

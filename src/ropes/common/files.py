@@ -8,20 +8,28 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from ropes.common import stores
+from ropes.common.stores import Location
 from ropes.errors import UserError
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Location) -> Iterator[Path]:
     """Yield a temporary sibling of `path`; it replaces `path` if the block succeeds and is removed otherwise.
+
+    For a file of an object store, it is a local file, which is stored as one object.
 
     Raises:
         UserError: the folder cannot be created or written to.
     """
+    if not isinstance(path, Path):
+        with stores.put(path) as temporary:
+            yield temporary
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
@@ -46,13 +54,13 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Location, text: str) -> None:
     """Write `text` to `path` atomically, as UTF-8."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Location, content: Any) -> None:
     """Write `content` to `path` atomically as sorted, indented JSON without NaN and infinities."""
     write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
@@ -88,7 +96,7 @@ def copy_tree(source: Path, target: Path) -> None:
                 shutil.copyfile(path, temporary)
 
 
-def read_json(path: Path, *, folder: Path | None = None) -> Any:
+def read_json(path: Location, *, folder: Location | None = None) -> Any:
     """Read the JSON file at `path`.
 
     Args:
@@ -100,7 +108,9 @@ def read_json(path: Path, *, folder: Path | None = None) -> Any:
     """
     folder = path.parent if folder is None else folder
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with nullcontext() if isinstance(path, Path) else stores.answered(path):
+            text = path.read_text(encoding="utf-8")
+        return json.loads(text)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path} is missing; is {folder} the right folder?") from error
     except OSError as error:
@@ -125,34 +135,39 @@ def nan_to_none(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
-def strip_folder(text: str, path: Path) -> str:
+def strip_folder(text: str, path: Location) -> str:
     """`text` with the name of `path` in place of the whole path, so that results do not depend on folders."""
     return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
 
-def require_free(path: Path, marker: str) -> None:
+def require_free(path: Location, marker: str) -> None:
     """Check that `ensure_output_folder` would accept `path`, without creating it.
 
     Raises:
         UserError: as `ensure_output_folder`, as far as it can be known before the folder exists.
     """
-    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not nearest.is_dir():
-        raise UserError(f"cannot make the folder {path}: {nearest} is a file")
-    contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
-    if contents and not (path / marker).exists():
+    if not isinstance(path, Path):
+        contents = stores.glob(path, "*")
+    else:
+        nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        if not nearest.is_dir():
+            raise UserError(f"cannot make the folder {path}: {nearest} is a file")
+        contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
+    if contents and not stores.is_file(path / marker):
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
 
 
-def ensure_output_folder(path: Path, marker: str) -> None:
+def ensure_output_folder(path: Location, marker: str) -> None:
     """Create `path`, or accept it if it is empty or holds the file `marker` (a run to resume).
 
-    Temporary files of an interrupted `atomic_path` are ignored.
+    Temporary files of an interrupted `atomic_path` are ignored.  A store has no folders to create.
 
     Raises:
         UserError: the folder holds something else, or is a file.
     """
     require_free(path, marker)
+    if not isinstance(path, Path):
+        return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

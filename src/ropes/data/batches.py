@@ -16,6 +16,7 @@ from ropes.common.seeds import generator
 from ropes.data.cache import CachedImages
 from ropes.data.dataset import Frames
 from ropes.data.views import from_planes, planes
+from ropes.data.windows import WindowedImages, Windows
 from ropes.errors import UserError
 
 
@@ -59,7 +60,7 @@ class TrainingImages:
     """
 
     def __init__(
-        self, cache: CachedImages, frames: Frames, regimes: Sequence[Regime], *, complete: bool = True
+        self, cache: CachedImages | WindowedImages, frames: Frames, regimes: Sequence[Regime], *, complete: bool = True
     ) -> None:
         self.regimes = tuple(regimes)
         counts = np.bincount(frames.regime, minlength=len(self.regimes))
@@ -67,7 +68,7 @@ class TrainingImages:
             raise UserError(f"a training frame has task {len(counts) - 1}; there are {len(self.regimes)} regimes")
         if complete and not counts.all():
             raise UserError(f"no training image under regime {self.regimes[int(counts.argmin())].name}; add some")
-        self._cache = cache
+        self._cache: CachedImages | WindowedImages = cache
         self._positions = np.arange(len(frames))
         self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime
@@ -117,6 +118,12 @@ class TrainingImages:
     def split(self, out: NDArray[np.bool_]) -> tuple["TrainingImages", "TrainingImages"]:
         """The rows where `out` (n,) is false, and those where it is true."""
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
+
+    def windows(self, rows: ArrayLike) -> Windows | None:
+        """How samples, of which each begins with one of these rows, are drawn; None where any order is as fast."""
+        if not isinstance(self._cache, WindowedImages):
+            return None
+        return Windows(self._cache.shard[self._positions[np.asarray(rows, dtype=np.int64)]], self._cache)
 
     def pixels(self, rows: ArrayLike) -> NDArray[np.uint8]:
         """The cached images, uint8 (n, planes, height, width), see `ropes.data.views.planes`."""

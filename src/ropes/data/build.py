@@ -19,10 +19,12 @@ import numpy as np
 
 import ropes
 from ropes.causal.scm import Regime
-from ropes.common import files
+from ropes.common import files, stores
 from ropes.common.arrays import Floats
+from ropes.common.cached_files import sha256
 from ropes.common.cluster import Cluster
 from ropes.common.progress import progress as show_progress
+from ropes.common.stores import Location
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -68,14 +70,15 @@ def renderer_record(renderer: RendererName, workers: Workers = None) -> dict[str
     return {"renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by}}
 
 
-def begun_renderer(out: Path | str) -> RendererName | None:
+def begun_renderer(out: Location | str) -> RendererName | None:
     """The renderer of a simulated data set that is begun or finished in a folder; None where there is none.
 
     Raises:
         UserError: its description is damaged.
     """
-    path = Path(out) / schema.PROVENANCE
-    content = files.read_json(path) if path.is_file() else None
+    path = stores.location(out) / schema.PROVENANCE
+    stores.require_answer(path)
+    content = files.read_json(path) if stores.is_file(path) else None
     if not isinstance(content, dict) or "setting" not in content or "recorder" in content:
         return None
     record = content.get("renderer")
@@ -97,7 +100,7 @@ def camera_records(cameras: Iterable[Camera], image_size: int) -> list[dict[str,
 
 
 def build(
-    out: Path | str,
+    out: Location | str,
     request: Mapping[str, Any],
     *,
     features: Mapping[str, Any],
@@ -114,7 +117,7 @@ def build(
     """Make a data set, resume an interrupted build, or repair a damaged data set.
 
     Args:
-        out: folder of the data set.
+        out: folder of the data set, or the URL of one on an object store.
         request: everything that determines the data set; stored in `meta/ropes.json`.
         features: see `schema.features`.
         plans: plan of each split.
@@ -131,29 +134,30 @@ def build(
     Raises:
         UserError: `out` holds something else.
     """
-    root, cameras = Path(out), sum(name.startswith(schema.IMAGES) for name in features)
+    root, cameras = stores.location(out), sum(name.startswith(schema.IMAGES) for name in features)
     shards = writer.plan_shards(plans, cameras, images_per_shard or writer.IMAGES_PER_SHARD)
     paths = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
     if (checksums := finished(root, request)) is not None:
         if not (damaged := _damaged(root, paths, checksums)):
             return open_dataset(root)
         for name in damaged:
-            (root / name).unlink(missing_ok=True)
+            stores.remove(root / name)
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     missing = [shard for shard in shards if not parquet.is_complete(root / shard.path, shard.frames)]
     of_split = states() if missing else {}
     of_shard = [of_split[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
     frames = render(np.concatenate(of_shard)) if missing else iter(())
     files.ensure_output_folder(root, schema.PROVENANCE)
-    if not (root / schema.PROVENANCE).exists():
+    if not stores.is_file(root / schema.PROVENANCE):
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     stored = len(features[schema.STATE]["names"]) if schema.STATE in features else 0
     with closing(_with_progress(frames, sum(shard.frames for shard in missing), work, progress)) as stream:
         for shard, values in zip(missing, of_shard, strict=True):
             images = list(itertools.islice(stream, shard.frames))
             writer.write_shard(root, shard, features, images, values[:, :stored])
-    for left in root.rglob(".*.part"):  # by a killed process
-        left.unlink()
+    if isinstance(root, Path):
+        for left in root.rglob(".*.part"):  # by a killed process
+            left.unlink()
     if urdf is not None:
         files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(
@@ -180,7 +184,7 @@ def nothing_left(out: Path) -> Iterator[None]:
         raise
 
 
-def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
+def finished(root: Location, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Checksums of the data set in `root`; None where it is unfinished or absent.
 
     Args:
@@ -190,16 +194,13 @@ def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     Raises:
         UserError: `root` holds something else.
     """
-    if not root.exists():
-        return None
     path = root / schema.PROVENANCE
-    if path.parent.is_dir() and not path.exists():  # killed while writing the first file
-        for partial in path.parent.glob(".*.part"):
-            partial.unlink()
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
+    if isinstance(root, Path):
+        if not root.exists():
+            return None
+        _remove_empty_meta((root / schema.PROVENANCE).parent)
     files.ensure_output_folder(root, schema.PROVENANCE)
-    if not path.exists():
+    if not stores.is_file(path):
         return None
     content = files.read_json(path)
     if not isinstance(content, dict):
@@ -221,6 +222,15 @@ def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     return checksums
 
 
+def _remove_empty_meta(folder: Path) -> None:
+    """Remove the folder of the metadata if a process was killed while it wrote the first file there."""
+    if folder.is_dir() and not (folder.parent / schema.PROVENANCE).exists():
+        for partial in folder.glob(".*.part"):
+            partial.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
 def _comparable(key: str, value: Any) -> Any:
     """A value of the request, without the name of the robot's file: the request also has the file's checksum."""
     if key != "setting" or not isinstance(value, dict) or not isinstance(value.get("robot"), dict):
@@ -237,12 +247,12 @@ def _comparable_libraries(
     return one, other
 
 
-def _damaged(root: Path, paths: Sequence[str], checksums: Mapping[str, Any]) -> list[str]:
+def _damaged(root: Location, paths: Sequence[str], checksums: Mapping[str, Any]) -> list[str]:
     """The files that are missing or differ from their checksum."""
     return [
         name
         for name in (*paths, *schema.METADATA)
-        if not (root / name).is_file() or checksums.get(name, {}).get("sha256") != files.sha256(root / name)
+        if not stores.is_file(root / name) or checksums.get(name, {}).get("sha256") != sha256(root / name)
     ]
 
 

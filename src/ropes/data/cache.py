@@ -1,16 +1,12 @@
 """Decodes the images of a split once into a memory-mapped file, from which training reads at memory speed.
 
 The file's name in the user's cache folder has the data set's checksum, the split and the image size, so a changed data
-set never reads a stale cache.  The folder has a size limit (see `cache_limit`): before a split is decoded, the least
-recently used files are removed, except those in use.  Resident memory is limited as well: above `RESIDENT_LIMIT`,
-mapped pages go back to the system's page cache.
+set never reads a stale cache.  The folder has a size limit, see `ropes.common.cached_files`.  Resident memory is
+limited as well: above `RESIDENT_LIMIT`, mapped pages go back to the system's page cache.
 """
 
-import fcntl
-import math
 import mmap
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,8 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.common import files
+from ropes.common.cached_files import cache_limit, hold, make_room
 from ropes.common.hardware import usable_cores
 from ropes.common.progress import progress as show_progress
+from ropes.common.stores import Location
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
@@ -31,10 +29,6 @@ from ropes.errors import UserError
 RESIDENT_LIMIT = 1 << 30
 #: Images that are transformed at a time.
 _CHUNK = 128
-#: Environment variable with the size limit of the cache folder, and its default, gigabytes.
-LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
-#: Age in seconds above which a partial file counts as left by a killed process.
-_ABANDONED = 24 * 3600.0
 
 
 class CachedImages:
@@ -87,11 +81,7 @@ class CachedImages:
         return True
 
     def _open(self) -> None:
-        with self.path.open("rb") as stream:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(stream, fcntl.LOCK_SH)  # the map keeps the lock
-            if not os.fstat(stream.fileno()).st_nlink:
-                raise FileNotFoundError(f"{self.path} was removed meanwhile")
+        with hold(self.path) as stream:  # the map keeps the lock
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         offset = len(self._map) - int(np.prod(self.shape))
         self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
@@ -155,21 +145,30 @@ class ImageCache(CachedImages):
     def __init__(
         self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
     ) -> None:
-        for height, width, *_ in dataset.image_shapes:
-            if not 1 <= size <= max(height, width):
-                raise UserError(
-                    f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
-                    "use a size of at most their longer side"
-                )
         self.frames: Frames = dataset.frames(split)
         self.cameras = dataset.cameras
-        shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
-        if not len(self.frames):
-            raise UserError(f"{dataset.path}: split {split!r} has no frames")
+        shape = decoded_shape(dataset, split, len(self.frames), size)
         folder = files.cache_folder() if folder is None else Path(folder)
         path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
-        build = partial(_build, dataset=dataset, frames=self.frames, shape=shape)
+        build = partial(decode_frames, dataset=dataset, frames=self.frames, shape=shape)
         super().__init__(path, shape, build, "decoding, frames", progress=progress)
+
+
+def decoded_shape(dataset: Dataset, split: str, frames: int, size: int) -> tuple[int, ...]:
+    """The shape of the images of a split at a side of `size` pixels.
+
+    Raises:
+        UserError: images whose longer side is below `size`, or no frames.
+    """
+    for height, width, *_ in dataset.image_shapes:
+        if not 1 <= size <= max(height, width):
+            raise UserError(
+                f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
+                "use a size of at most their longer side"
+            )
+    if not frames:
+        raise UserError(f"{dataset.path}: split {split!r} has no frames")
+    return (frames, len(dataset.cameras), size, size, *dataset.image_shapes[0][2:])
 
 
 def mapped_bytes() -> int:
@@ -178,56 +177,6 @@ def mapped_bytes() -> int:
         return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
-
-
-def cache_limit() -> float:
-    """Size limit of the cache folder in bytes: `$ROPES_CACHE_GB` gigabytes, 20 by default.
-
-    Raises:
-        UserError: the variable is not a number of at least 0.
-    """
-    text = os.environ.get(LIMIT_VARIABLE) or str(DEFAULT_LIMIT)
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = math.nan
-    if not limit >= 0:
-        raise UserError(f"{LIMIT_VARIABLE} is {text!r}; give the gigabytes for decoded images, for example 20")
-    return limit * 1e9
-
-
-def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
-    """Remove least recently used files until `needed` more bytes fit the limit; files in use stay.
-
-    Args:
-        folder: folder of the cache.
-        needed: bytes about to be written; they are written even above the limit.
-        limit: size limit of the folder, bytes.
-        keep: a file that is about to be replaced; its size does not count.
-    """
-    entries: list[tuple[float, int, Path]] = []
-    for path in [*folder.glob("*.npy"), *folder.glob(".*.npy.*.part")]:
-        with suppress(FileNotFoundError):
-            status = path.stat()
-            if path.suffix != ".part" or time.time() - status.st_mtime > _ABANDONED:
-                entries.append((status.st_mtime, status.st_size, path))
-    total = needed + sum(size for _, size, path in entries if path != keep)
-    for _, size, path in sorted(entries):
-        if total <= limit:
-            return
-        if path != keep and _removed(path):
-            total -= size
-
-
-def _removed(path: Path) -> bool:
-    """Remove a file unless a process uses it; returns whether it is removed."""
-    try:
-        with path.open("rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-    except OSError:
-        return False
-    return True
 
 
 def _holds(path: Path, shape: tuple[int, ...]) -> bool:
@@ -243,8 +192,8 @@ def _holds(path: Path, shape: tuple[int, ...]) -> bool:
     return header == (shape, False, np.dtype(np.uint8)) and path.stat().st_size == expected
 
 
-def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
-    """Decode the frames into the file `path`; yields the number of decoded frames."""
+def decode_frames(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
+    """Decode frames of a split, in their order, into the file `path`; yields the number of decoded frames."""
     with files.atomic_path(path) as temporary, temporary.open("wb", buffering=0) as stream:
         np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
         start, frame_bytes, descriptor = stream.tell(), int(np.prod(shape[1:])), stream.fileno()
@@ -252,7 +201,7 @@ def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...])
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, start + shape[0] * frame_bytes)
 
-        def decode(source: Path, first: int, positions: NDArray[np.int64]) -> int:
+        def decode(source: Location, first: int, positions: NDArray[np.int64]) -> int:
             pixels = _decode_file(dataset, source, frames.index[positions] - first, shape[2])
             # The frames of a split are in the order of the rows, so those of one file are contiguous.
             _write_all(descriptor, pixels, start + int(positions[0]) * frame_bytes)
@@ -267,9 +216,9 @@ def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...])
             pool.shutdown(cancel_futures=True)
 
 
-def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
+def _decode_file(dataset: Dataset, path: Location, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
     table = parquet.read_table(path)
-    name = path.relative_to(dataset.path).as_posix()
+    name = dataset.name_of(path)
     recorded = (dataset.provenance or {}).get("files", {}).get(name, {}).get("images_sha256")
     if recorded is not None and parquet.images_digest(table) != recorded:
         raise UserError(f"{path} has changed since it was written; restore it or create the data set again")

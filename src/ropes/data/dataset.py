@@ -4,8 +4,6 @@ An episode is an anchor, a task is a regime.  Opening a data set reads its metad
 and raises `UserError` where it is damaged.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.causal.scm import Regime
+from ropes.common import stores
 from ropes.common.arrays import Ints
+from ropes.common.cached_files import fetched
+from ropes.common.stores import Location
 from ropes.data import interventions, parquet, schema
+from ropes.data.checksum import training_checksum
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
@@ -41,7 +43,7 @@ class Dataset:
     """A data set on disk; `layout.open_dataset` makes one.
 
     Attributes:
-        path: folder.
+        path: folder; on an object store a `upath.UPath`, which has a path's methods.
         info: content of `meta/info.json`.
         provenance: content of `meta/ropes.json`; None for data sets not written by ropes.
     """
@@ -57,8 +59,12 @@ class Dataset:
 
     @property
     def urdf(self) -> Path | None:
-        """The arm's URDF without shapes; None where the data set has none."""
-        return path if (path := self.path / schema.ROBOT).is_file() else None
+        """The arm's URDF without shapes, or a local copy; None where the data set has none."""
+        try:
+            with fetched(self.path / schema.ROBOT) as path:
+                return path if path.is_file() else None
+        except FileNotFoundError:
+            return None
 
     @cached_property
     def cameras(self) -> tuple[str, ...]:
@@ -176,17 +182,23 @@ class Dataset:
     @cached_property
     def data_files(self) -> tuple[Path, ...]:
         """Paths of the data files, in order."""
-        return tuple(sorted(self.path.glob("data/chunk-*/file-*.parquet"), key=schema.file_order))
+        files = stores.glob(self.path, "data/chunk-*/file-*.parquet")
+        return tuple(sorted(files, key=schema.file_order))
+
+    def name_of(self, path: Location) -> str:
+        """The path of one of the data set's files in its folder, with /."""
+        return str(path).removeprefix(f"{self.path}/")
 
     @cached_property
     def starts(self) -> Ints:
         """First row of each data file, then the total number of rows; (files + 1,)."""
-        return np.cumsum([0, *(parquet.read_metadata(path).num_rows for path in self.data_files)], dtype=np.int64)
+        counts = stores.each(lambda path: parquet.read_metadata(path).num_rows, self.data_files)
+        return np.cumsum([0, *counts], dtype=np.int64)
 
     @cached_property
     def _index(self) -> dict[str, Ints]:
         names = ["index", "episode_index", "task_index"]
-        tables = [parquet.read_table(path, names) for path in self.data_files]
+        tables = stores.each(lambda path: parquet.read_table(path, names), self.data_files)
         columns = {
             name: np.concatenate([table[name].to_numpy() for table in tables] or [np.empty(0, np.int64)])
             for name in names
@@ -285,16 +297,4 @@ class Dataset:
 
         Regimes enter by name.  Task names enter in their place where there are actions or no `meta/interventions.json`.
         """
-        has_regimes = (self.path / schema.INTERVENTIONS).exists() and not self.actions
-        regimes = [regime.name for regime in self.regimes] if has_regimes else list(self.tasks)
-        recorded = (self.provenance or {}).get("files", {})
-        digests = [
-            recorded.get(path.relative_to(self.path).as_posix(), {}).get("images_sha256")
-            or parquet.images_digest(parquet.read_table(path))
-            for path in self.data_files
-        ]
-        spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
-        # One shape for all cameras, as earlier versions had it, keeps the checksums of their data sets.
-        shapes = self.image_shapes[0] if len(set(self.image_shapes)) == 1 else self.image_shapes
-        content = [digests, self.cameras, shapes, regimes, spans]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return training_checksum(self)

@@ -1,13 +1,13 @@
 """Simulates an arm's data set: poses under interventions and their images."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.chains import MOVES, Chains
@@ -25,7 +25,7 @@ from ropes.simulation.workers import Workers, render_poses
 def simulate(
     setting: Setting | str,
     *,
-    out: Path | str,
+    out: Location | str,
     anchors: int | None = None,
     chains: int | None = None,
     frames_per_move: int = 2,
@@ -44,7 +44,7 @@ def simulate(
     Args:
         setting: robot, cameras, and the causal model of each split: a `Setting`, or the name of one, see
             `ropes.setting_named`.
-        out: folder of the data set.
+        out: folder of the data set, or the URL of one on an object store.
         anchors: number of anchors.
         chains: number of chains, in place of anchors.
         frames_per_move: frames of split "moves" on the way from each pose of a chain to the next.

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -43,7 +43,7 @@ STEP, ARM_JITTER = (0.15, 0.6), 0.02
 def simulate_pairs(
     setting: PairsSetting,
     *,
-    out: Path | str,
+    out: Location | str,
     samples: int,
     test_samples: int = 2_000,
     seed: int = 0,
@@ -57,7 +57,7 @@ def simulate_pairs(
 
     Args:
         setting: the scene, and the held-out actions.
-        out: folder of the data set.
+        out: folder of the data set, or the URL of one on an object store.
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
         seed: equal seeds give identical bytes.
@@ -113,7 +113,7 @@ def simulate_pairs(
 def simulate_arm_actions(
     setting: Setting,
     *,
-    out: Path | str,
+    out: Location | str,
     samples: int,
     test_samples: int = 2_000,
     seed: int = 0,
@@ -127,7 +127,7 @@ def simulate_arm_actions(
 
     Args:
         setting: robot, cameras, and a causal model with the joints' ranges.
-        out: folder of the data set.
+        out: folder of the data set, or the URL of one on an object store.
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
         seed: equal seeds give identical bytes.

@@ -1,13 +1,13 @@
 """Simulates finger and cube: training pairs that differ in one factor, single images for regressors and tests."""
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -25,7 +25,7 @@ _BATCH = 1_024
 def simulate_finger(
     setting: FingerSetting,
     *,
-    out: Path | str,
+    out: Location | str,
     samples: int,
     test_samples: int = 2_000,
     labelled: int | None = None,
@@ -43,7 +43,7 @@ def simulate_finger(
 
     Args:
         setting: appearance of the scene, and the hues of each split.
-        out: folder of the data set.
+        out: folder of the data set, or the URL of one on an object store.
         samples: training images, an even number.
         test_samples: images of each test split; 0 leaves the test splits out.
         labelled: images of each split for regressors; None for as many as a test split has.

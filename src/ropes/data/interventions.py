@@ -1,16 +1,16 @@
 """Reads `meta/interventions.json`: the regime or the action of each task."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ropes.causal.scm import Regime
-from ropes.common import files
+from ropes.common import files, stores
+from ropes.common.stores import Location
 from ropes.data import schema
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
 
 
-def read_regimes(folder: Path, tasks: Sequence[str]) -> tuple[Regime, ...]:
+def read_regimes(folder: Location, tasks: Sequence[str]) -> tuple[Regime, ...]:
     """The regime of each task of the data set in `folder`.
 
     Raises:
@@ -31,14 +31,14 @@ def single_interventions(regimes: Sequence[Regime]) -> bool:
     return {regime.policy for regime in regimes} == {0, 1}
 
 
-def read_actions(folder: Path, tasks: Sequence[str]) -> tuple[Action, ...]:
+def read_actions(folder: Location, tasks: Sequence[str]) -> tuple[Action, ...]:
     """The action of each task of the data set in `folder`; empty where tasks are not actions.
 
     Raises:
         UserError: only some of the tasks are actions.
     """
     path = folder / schema.INTERVENTIONS
-    entries = files.read_json(path, folder=folder) if path.exists() else {}
+    entries = files.read_json(path, folder=folder) if stores.is_file(path) else {}
     by_task = [entries.get(task) if isinstance(entries, dict) else None for task in tasks]
     if not any(isinstance(entry, dict) and "verb" in entry for entry in by_task):
         return ()

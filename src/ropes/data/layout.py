@@ -4,11 +4,13 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from ropes.common import files, png
+from ropes.common import files, png, stores
+from ropes.common.cached_files import fetched, sha256
+from ropes.common.stores import Location
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
@@ -18,34 +20,38 @@ __all__ = ["EXPORT_FILE", "Dataset", "Frames", "copy_without_labels", "dataset_f
 EXPORT_FILE = "export.json"
 
 
-def dataset_folder(data: Dataset | Path | str) -> Path:
+def dataset_folder(data: Dataset | Location | str) -> Location:
     """The folder of a data set, opened or not.
 
     Raises:
-        UserError: `data` is neither a `Dataset` nor a path.
+        UserError: `data` is neither a `Dataset` nor a path nor a URL.
     """
     if isinstance(data, Dataset):
         return data.path
-    if not isinstance(data, str | Path):
+    if not stores.is_location(data):
         raise UserError(f"give a data set as its folder or a Dataset, not as {type(data).__name__}")
-    return Path(data)
+    return stores.location(data)
 
 
-def is_dataset_folder(path: Path | str) -> bool:
+def is_dataset_folder(path: Location | str) -> bool:
     """Whether a folder has the description of a data set."""
-    return (Path(path) / schema.INFO).exists()
+    return stores.is_file(stores.location(path) / schema.INFO)
 
 
-def open_dataset(path: Dataset | Path | str) -> Dataset:
+def open_dataset(path: Dataset | Location | str) -> Dataset:
     """Open the data set in the folder `path`. An open `Dataset` is returned as it is.
 
+    Args:
+        path: a local folder, a URL such as s3://bucket/folder, or a `upath.UPath` with options of its store.
+
     Raises:
-        UserError: the folder is no LeRobot v3.0 data set with images, or is unfinished.
+        UserError: the folder is no LeRobot v3.0 data set with images, or is unfinished, or its store does not answer.
     """
     if isinstance(path, Dataset):
         return path
     path, provenance = dataset_folder(path), None
-    if (path / schema.PROVENANCE).exists():
+    stores.require_answer(path / schema.INFO)
+    if stores.is_file(path / schema.PROVENANCE):
         provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
             command = "record" if "recorder" in provenance else "import" if "source" in provenance else "simulate"
@@ -62,7 +68,7 @@ def open_dataset(path: Dataset | Path | str) -> Dataset:
         raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or create the data set again")
     if (fault := _info_fault(info)) is not None:
         raise UserError(f"{path / schema.INFO}: {fault}; restore it or create the data set again")
-    dataset = Dataset(path, info, provenance)
+    dataset = Dataset(cast(Path, path), info, provenance)
     if not dataset.cameras:
         raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not supported")
     return dataset
@@ -86,7 +92,7 @@ def _get(entry: object, key: str) -> object:
     return entry.get(key) if isinstance(entry, dict) else None
 
 
-def _read_object(root: Path, name: str) -> dict[str, Any]:
+def _read_object(root: Location, name: str) -> dict[str, Any]:
     content = files.read_json(root / name, folder=root)
     if not isinstance(content, dict):
         raise UserError(f"{root / name} is not a JSON object; restore it or create the data set again")
@@ -121,7 +127,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def copy_without_labels(source: Path | str, target: Path | str) -> Dataset:
+def copy_without_labels(source: Location | str, target: Path | str) -> Dataset:
     """Copy a data set without joint angles; the training input stays the same.
 
     Commanded positions (`action`) and the seed are removed as well: the seed reproduces the angles.  The policies'
@@ -150,23 +156,24 @@ def copy_without_labels(source: Path | str, target: Path | str) -> Dataset:
 
 
 def _copy_without_states(dataset: Dataset, target: Path) -> None:
-    for path in sorted(dataset.path.glob("meta/**/*")):
-        if path.is_file() and not path.name.endswith(".part"):
-            copy = target / path.relative_to(dataset.path)
+    for path in sorted(stores.glob(dataset.path, "meta/**/*")):
+        if stores.is_file(path) and not path.name.endswith(".part"):
+            copy = target / dataset.name_of(path)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+            with fetched(path) as local:
+                shutil.copyfile(local, copy)
     features = {name: feature for name, feature in dataset.info["features"].items() if not schema.holds_angles(name)}
     files.write_json(target / schema.INFO, {**dataset.info, "features": features})
     if (target / schema.STATS).exists():
         stats = files.read_json(target / schema.STATS)
         files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if not schema.holds_angles(k)})
     # In data sets not written by ropes, episode tables hold statistics of each feature.
-    for path in [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]:
+    for path in [*dataset.data_files, *sorted(stores.glob(dataset.path, "meta/episodes/**/*.parquet"))]:
         table = _without_states(parquet.read_table(path))
-        parquet.write_table(target / path.relative_to(dataset.path), table)
+        parquet.write_table(target / dataset.name_of(path), table)
     if dataset.provenance is not None:
         checksums = {
-            name: {**recorded, "sha256": files.sha256(target / name)}
+            name: {**recorded, "sha256": sha256(target / name)}
             for name, recorded in dataset.provenance["files"].items()
         }
         # `ropes simulate` compares these values, and does not take the copy for the original.
@@ -185,7 +192,7 @@ def _without_states(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(metadata or None)
 
 
-def export_images(data: Path | str, split: str, count: int, out: Path | str) -> None:
+def export_images(data: Location | str, split: str, count: int, out: Path | str) -> None:
     """Write the first images of a split as `out`/CAMERA/INDEX.png, 8-bit; INDEX is the row in the data set.
 
     Args:

@@ -8,10 +8,11 @@ video: methods compare images, and codec noise would enter the comparison.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from ropes.common.stores import Location
 
 if TYPE_CHECKING:
     from ropes.data.writer import Shard
@@ -56,7 +57,7 @@ def data_file(number: int) -> str:
     return DATA_PATH.format(chunk_index=number // CHUNKS_SIZE, file_index=number % CHUNKS_SIZE)
 
 
-def file_order(path: Path) -> tuple[int, ...]:
+def file_order(path: Location) -> tuple[int, ...]:
     """Sort key of data files: numbers of chunk and file."""
     return tuple(int(digits) for digits in re.findall(r"\d+", f"{path.parent.name}/{path.name}"))
 

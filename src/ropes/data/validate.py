@@ -6,14 +6,15 @@ Data sets written by ropes are compared with their checksums.  Of other data set
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ropes.common import files, png
+from ropes.common import png, stores
+from ropes.common.cached_files import sha256
 from ropes.common.progress import progress as show_progress
+from ropes.common.stores import Location
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
@@ -38,7 +39,7 @@ class Fault:
         return f"{self.file}{'' if self.row is None else f', row {self.row}'}: {self.what}"
 
 
-def validate(path: Path | str, *, progress: bool = True) -> str:
+def validate(path: Location | str, *, progress: bool = True) -> str:
     """Check the data set in the folder `path`; one line that describes it.
 
     Raises:
@@ -50,7 +51,7 @@ def validate(path: Path | str, *, progress: bool = True) -> str:
         raise UserError(f"{dataset.path}: {every[0]}{more}; restore the file or create the data set again")
     frames, episodes = int(dataset.starts[-1]), dataset.info["total_episodes"]
     splits = ", ".join(f"{name} {len(span):,}" for name, span in dataset.splits.items())
-    joints = dataset.joints if (dataset.path / schema.INTERVENTIONS).exists() else ()
+    joints = dataset.joints if stores.is_file(dataset.path / schema.INTERVENTIONS) else ()
     angles = "without angles" if dataset.state_names is None else "with angles"
     about = f"joints {', '.join(joints) or 'no interventions'}, {angles}"
     if dataset.actions:
@@ -70,15 +71,15 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
     """All faults, file by file."""
     recorded = (dataset.provenance or {}).get("files", {})
     if dataset.provenance is not None:
-        names = [path.relative_to(dataset.path).as_posix() for path in dataset.data_files]
+        names = [dataset.name_of(path) for path in dataset.data_files]
         for name in (*names, *schema.METADATA):
             if name not in recorded:
                 yield Fault(schema.PROVENANCE, None, f"no checksum of {name}")
     changed = set()
     for name, checksum in recorded.items():
-        if not (dataset.path / name).is_file():
+        if not stores.is_file(dataset.path / name):
             yield Fault(name, None, "missing")
-        elif files.sha256(dataset.path / name) != checksum["sha256"]:
+        elif sha256(dataset.path / name) != checksum["sha256"]:
             changed.add(name)
             if not name.startswith("data/"):
                 yield Fault(name, None, "changed since it was written (checksum differs)")
@@ -127,12 +128,12 @@ def _data_faults(
     dataset: Dataset, recorded: Mapping[str, Any], changed: Collection[str], progress: bool
 ) -> Iterator[Fault]:
     counts: Counter[tuple[str, int]] = Counter()
-    names = {path.relative_to(dataset.path).as_posix() for path in dataset.data_files}
+    names = {dataset.name_of(path) for path in dataset.data_files}
     complete = all(name in names for name in recorded if name.startswith("data/"))
     first = 0
     with show_progress("validating, files", len(dataset.data_files), show=progress) as update:
         for done, path in enumerate(dataset.data_files, 1):
-            name = path.relative_to(dataset.path).as_posix()
+            name = dataset.name_of(path)
             try:
                 table = parquet.read_table(path)
             except UserError as error:
@@ -173,7 +174,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
             yield Fault(schema.INFO, None, f"camera {camera['name']!r} is missing")
     if len(dataset.tasks) != dataset.info.get("total_tasks", len(dataset.tasks)):
         yield Fault(schema.TASKS, None, f"{len(dataset.tasks)} tasks, not {dataset.info['total_tasks']}")
-    tables = [parquet.read_table(path) for path in sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]
+    tables = [parquet.read_table(path) for path in sorted(stores.glob(dataset.path, "meta/episodes/**/*.parquet"))]
     rows = sum(len(table) for table in tables)
     if rows != episodes:
         yield Fault("meta/episodes", None, f"{rows} episodes, not the {episodes} of {schema.INFO}")
@@ -182,7 +183,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     elif (lengths := sum(sum(table["length"].to_pylist()) for table in tables)) != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
     _ = dataset.image_shapes
-    recorded = (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions
+    recorded = stores.is_file(dataset.path / schema.INTERVENTIONS) and not dataset.actions
     if recorded and not single_interventions(dataset.regimes):
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:

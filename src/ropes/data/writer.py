@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from ropes.causal.scm import Regime
-from ropes.common import files, png
+from ropes.common import files, png, stores
 from ropes.common.arrays import Ints
+from ropes.common.cached_files import sha256
 from ropes.common.progress import progress as show_progress
+from ropes.common.stores import Location
 from ropes.data import arrays, parquet, schema
 from ropes.data.arrays import SplitImages
 from ropes.data.schema import episodes_table, info
@@ -136,7 +138,7 @@ def _filled(
 
 
 def write_shard(
-    root: Path,
+    root: Location,
     shard: Shard,
     features: Mapping[str, Any],
     images: Sequence[Sequence[bytes]],
@@ -176,7 +178,7 @@ def write_shard(
 
 
 def finish(
-    root: Path,
+    root: Location,
     *,
     shards: Sequence[Shard],
     features: Mapping[str, Any],
@@ -202,7 +204,7 @@ def finish(
             table = parquet.read_table(root / shard.path)
             moments.add(table)
             checksums[shard.path] = {
-                "sha256": files.sha256(root / shard.path),
+                "sha256": sha256(root / shard.path),
                 "images_sha256": parquet.images_digest(table),
             }
             update(done)
@@ -214,8 +216,8 @@ def finish(
     files.write_json(root / schema.INTERVENTIONS, {regime.name: asdict(regime) for regime in regimes})
     files.write_json(root / schema.STATS, moments.to_dict())
     files.write_json(root / schema.INFO, info(shards, features, len(names), robot_type))
-    robot = [schema.ROBOT] if (root / schema.ROBOT).exists() else []
-    checksums |= {path: {"sha256": files.sha256(root / path)} for path in (*schema.METADATA, *robot)}
+    robot = [schema.ROBOT] if stores.is_file(root / schema.ROBOT) else []
+    checksums |= {path: {"sha256": sha256(root / path)} for path in (*schema.METADATA, *robot)}
     files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
 
 

@@ -17,6 +17,7 @@ from ropes.common.arrays import Floats
 from ropes.common.files import write_arrays
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, resolve_precision, warn_if_emulated
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.errors import UserError
@@ -99,7 +100,7 @@ class DeltaReader:
 
 def evaluate_actions(
     run: Path,
-    data: Path,
+    data: Location,
     out: Path,
     *,
     name: str = "evaluation",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ropes.common.arrays import Floats
 from ropes.common.files import nan_to_none, write_arrays
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, encode_labels
@@ -82,7 +83,7 @@ def delta_norms(deltas: Floats, joints: NDArray[np.str_], displacements: Floats)
 
 def evaluate_estimator(
     run: Path,
-    data: Path,
+    data: Location,
     out: Path,
     *,
     name: str = "evaluation",

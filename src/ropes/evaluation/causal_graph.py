@@ -11,6 +11,7 @@ from ropes.causal.graph import CausalGraph, estimate_graph
 from ropes.causal.graph.estimate import BOUND
 from ropes.common.files import strip_folder, write_json
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
@@ -82,7 +83,7 @@ def _listed(matrix: NDArray[np.float64]) -> list[list[float | None]]:
     return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
 
 
-def causal_graph(run: Path, data: Path, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
+def causal_graph(run: Path, data: Location, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
     """Estimate the causal graph of the joints from a run's coordinates under the interventions of a data set.
 
     Args:

@@ -14,6 +14,7 @@ import torch
 from ropes.common.arrays import Floats, Images
 from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision, device_kind
+from ropes.common.stores import Location
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -63,7 +64,7 @@ from ropes.metrics.transfer import classifier_errors, transfer_errors
 
 def evaluate_factors(
     run: Path,
-    data: Path,
+    data: Location,
     out: Path,
     *,
     seed: int = 0,

@@ -9,6 +9,7 @@ from ropes.common.files import write_text
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.old_names import with_old_keywords
 from ropes.common.progress import progress
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -38,7 +39,7 @@ COVERAGE_LABELS = (100, 1000)
 @with_old_keywords(unlike="out_of_distribution")
 def evaluate(
     run: Run | Path | str,
-    data: Dataset | Path | str,
+    data: Dataset | Location | str,
     out: Path | str,
     *,
     seed: int = 0,
@@ -168,7 +169,7 @@ def evaluate(
 
 def evaluate_transfer(
     run: Path,
-    data: Path,
+    data: Location,
     out: Path,
     *,
     seed: int = 0,

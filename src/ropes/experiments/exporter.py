@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ropes import __version__
 from ropes.common.files import read_json, write_json, write_text
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.views import Views, by_camera, count, squares, take
@@ -40,7 +41,7 @@ Outputs = Mapping[str, NDArray[np.float64]]
 
 
 def export(
-    run: Path, *, kind: Format, name: str, out: Path, data: Path | None = None, results: Path | None = None
+    run: Path, *, kind: Format, name: str, out: Path, data: Location | None = None, results: Path | None = None
 ) -> Path:
     """Write the folder `out`/`name` atomically: the exported estimator, its description, and a card for a hub.
 

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ropes.common.files import atomic_path, write_text
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.views import Views
@@ -40,7 +41,7 @@ _TOLERANCE = {"float16": 0.01, "int8": 0.03}
 _COMPARED = 256
 
 
-def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
+def package(run: Path, *, name: str, data: Location, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
     """Write the packaged estimator `out`/`name` atomically; an existing one of that name is replaced.
 
     Weights are copied; if the folder would be too large, the largest become float16, and then integers of eight bits

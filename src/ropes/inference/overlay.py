@@ -145,7 +145,7 @@ def file_name(names: Mapping[str, object]) -> str:
 def origin_of(names: Mapping[str, object], dataset: Dataset | None = None) -> str:
     """What distinguishes the images of a pose from others of the same `file_name`: a digest of their path."""
     path = Path(str(next(iter(names.values())))) if dataset is None else dataset.path
-    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(str(path.resolve()))).hexdigest()[:16]
 
 
 def write_pictures(folder: Path, name: str, pictures: Mapping[str, Images], origin: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Bools, Floats
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data.batches import first_anchors
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
@@ -64,7 +65,7 @@ class PolicyReadings:
 
 
 def calibrate_commanded(
-    run: Path, data: Path, *, file: Path | None = None, seed: int = 0, level: float = LEVEL
+    run: Path, data: Location, *, file: Path | None = None, seed: int = 0, level: float = LEVEL
 ) -> Calibration:
     """Fit the map from coordinates to radians on commanded distributions, and store it with the run.
 

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location, is_location, location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.views import Views, by_camera, joined
@@ -43,7 +44,7 @@ _CHUNK = 256
 def calibrate(
     run: Run | Path | str,
     *,
-    data: Dataset | Path | str | None = None,
+    data: Dataset | Location | str | None = None,
     labels: Path | str | None = None,
     samples: int = 100,
     seed: int = 0,
@@ -153,7 +154,7 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
 
 def predict(
     run: Estimator | Run | Path | str,
-    images: Dataset | ImageInput,
+    images: Dataset | ImageInput | Location,
     *,
     poses: str | Sequence[str] | None = None,
     urdf: str | Path | None = None,
@@ -184,7 +185,7 @@ def predict(
 
 def predict_lines(
     run: Path,
-    source: Mapping[str, Path] | Path,
+    source: Mapping[str, Path] | Location,
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
@@ -218,17 +219,28 @@ def predict_lines(
     yield from map(json.dumps, _predictions(estimator, source, **options))
 
 
+def _opened(source: Dataset | ImageInput | Location) -> Dataset | ImageInput:
+    """The data set in a folder or at a URL, and other sources as they are."""
+    if not is_location(source):
+        return cast("Dataset | ImageInput", source)
+    if is_dataset_folder(source):
+        return open_dataset(source)
+    path = location(source)
+    if not isinstance(path, Path):
+        raise UserError(f"{source} is no data set; copy images to this machine")
+    return path
+
+
 def _predictions(
     estimator: Estimator,
-    source: Dataset | ImageInput,
+    source: Dataset | ImageInput | Location,
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
     overlay: Path | None = None,
     camera_file: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
-    if isinstance(source, str | Path) and is_dataset_folder(source):
-        source = open_dataset(source)
+    source = _opened(source)
     dataset = source if isinstance(source, Dataset) else None
     arm = None
     if poses is not None or overlay is not None:

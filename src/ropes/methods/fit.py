@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder
 from ropes.errors import UserError
@@ -22,7 +23,7 @@ from ropes.methods.training.worker import serve
 
 
 def fit(
-    data: Dataset | Path | str,
+    data: Dataset | Location | str,
     out: Path | str,
     recipe: Recipe | None = None,
     seed: int = 0,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.predictions import Predictions, require_archive, write_predictions
@@ -11,7 +12,7 @@ from ropes.evaluation.benchmark.test_data import require_test_poses
 from ropes.inference.estimator import Estimator
 
 
-def predict_test_poses(run: Path | str, data: Path, out: Path, *, precision: RequestedPrecision = "auto") -> None:
+def predict_test_poses(run: Path | str, data: Location, out: Path, *, precision: RequestedPrecision = "auto") -> None:
     """Write the angles and intervals that a run predicts for the test poses of its setting.
 
     Args:

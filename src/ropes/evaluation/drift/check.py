@@ -83,8 +83,8 @@ def check(
         raise UserError(f"{frames} frames; a check needs at least {FEWEST_FRAMES}")
     if state == "none":
         raise UserError("a check needs the logged angles; give their unit: radians, degrees or percent")
-    path, given = dataset_folder(recording), replace(options or ImportOptions(), state=state)
-    usual = None if reference is None else _reference(estimator, dataset_folder(reference), given)
+    path, given = _local_folder(recording), replace(options or ImportOptions(), state=state)
+    usual = None if reference is None else _reference(estimator, _local_folder(reference), given)
     found = read_frames(
         estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
     )
@@ -137,6 +137,13 @@ def joint_drifts(
         drift(differences[:, k], stds[:, k], logged, times, tests=tests, zero=zero, level=level)
         for k, zero in enumerate(zeros)
     )
+
+
+def _local_folder(recording: Dataset | Path | str) -> Path:
+    path = dataset_folder(recording)
+    if not isinstance(path, Path):
+        raise UserError(f"{path} is not on this machine; copy it, because a check reads local files")
+    return path
 
 
 def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> Seen:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from ropes.causal.scm import CausalModel, Regime
 from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
+from ropes.common.stores import Location
 from ropes.data.chains import frames_per_move, has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
@@ -52,7 +52,7 @@ class Inspection:
         examples: one pose of each regime with images, of each camera uint8 (H, W), or (H, W, 3) in colour.
     """
 
-    path: Path
+    path: Location
     cameras: tuple[str, ...]
     sizes: tuple[tuple[int, int], ...]
     counts: dict[Regime, int]
@@ -108,7 +108,7 @@ def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
+def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspection:
     """Inspect a data set before training on it, within seconds: at most 400 poses per regime are read.
 
     Args:

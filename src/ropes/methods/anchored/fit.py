@@ -16,12 +16,14 @@ from torch import Tensor
 
 from ropes.common.arrays import Ints
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.chains import MOVES, frames_per_move, has_chains
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.windows import WindowedImages
 from ropes.errors import UserError
 from ropes.methods.anchored.anchors import by_anchor, require_all_regimes
 from ropes.methods.anchored.chain_poses import ChainPoses, moves_of, of_same_chains
@@ -54,7 +56,7 @@ _OBJECTIVE, _CHAIN_OBJECTIVE = 5, "chains 1"
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: EncoderRecipe,
     seed: int = 0,
@@ -104,7 +106,7 @@ def fit(
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
-    cache = ImageCache(dataset, "train", recipe.encoder.input_size, progress=show)
+    cache = _images(dataset, recipe, show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
     between = None
     if has_chains(dataset) and frames_per_move(dataset):
@@ -148,6 +150,16 @@ def fit(
         poses=len(images),
     )
     return context.run
+
+
+def _images(dataset: Dataset, recipe: EncoderRecipe, show: bool) -> ImageCache | WindowedImages:
+    """The training images: all in one file of the cache, or shard by shard."""
+    size, window = recipe.encoder.input_size, recipe.shards_in_window
+    if window is None:
+        return ImageCache(dataset, "train", size, progress=show)
+    if has_chains(dataset):
+        raise UserError(f"{dataset.path} has chains of moves, which span shards; leave --shards-in-window out")
+    return WindowedImages(dataset, "train", size, window)
 
 
 def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Ints:
@@ -199,7 +211,8 @@ class AnchoredPoses:
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
         """The stage that trains `network`, and its batches of whole anchors."""
         run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
-        order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
+        anchors_of_batch, windows = max(2, optimisation.batch // regimes), self.kept.windows(self.table[:, 0])
+        order = EpochShuffle(len(self.table), anchors_of_batch, context.seed("encoder", "order"), windows)
 
         def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
             anchors = order(step)

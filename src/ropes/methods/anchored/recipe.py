@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ropes.errors import UserError, require_name
 from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_anchors
 from ropes.methods.recipe import renamed
-from ropes.models.shapes import EncoderConfig
+from ropes.models.shapes import EncoderConfig, added
 
 #: Side in pixels of the parts in which `ropes.models.student` detects foreign objects.
 _PART = 4
@@ -33,6 +33,8 @@ class EncoderRecipe:
         registration: register frames to their camera's background, where light, camera position or noise vary.
         foreign: fraction of poses with synthetic occluders in the training of the student; 0 disables the student.
         student: optimiser of the student; samples are poses. Ignored without a student.
+        shards_in_window: draw batches from windows of N shards, which are fetched and decoded one after the other, for
+            data larger than the disk; None decodes the whole training split once.
     """
 
     preset: Preset
@@ -48,6 +50,7 @@ class EncoderRecipe:
     registration: bool = True
     foreign: float = 0.0
     student: Optimisation = field(default_factory=lambda: _STUDENT)
+    shards_in_window: int | None = added(None)
 
     def __post_init__(self) -> None:
         require("at least 0", self, "anchor_weight")
@@ -65,6 +68,8 @@ class EncoderRecipe:
                 "choose another size, or leave the student out with --foreign 0"
             )
         require_anchors(self.anchors)
+        if self.shards_in_window is not None and self.shards_in_window < 1:
+            raise UserError(f"shards_in_window is {self.shards_in_window}; it must be at least 1")
         if self.encoder.window and not self.anchor_weight:
             raise UserError(
                 "only anchors train the attention of the window: to train without anchors use --method ldr, "

@@ -82,7 +82,8 @@ class RegimePoses:
         """The stage that trains `network`, and its batches: random poses of all regimes."""
         kept, held = self.kept.trusted_rows(), self.held.trusted_rows()
         optimisation, regime = recipe.training, self.head_index(kept)
-        order = EpochShuffle(len(kept), optimisation.batch, context.seed("encoder", "order"))
+        windows = kept.windows(np.arange(len(kept)))
+        order = EpochShuffle(len(kept), optimisation.batch, context.seed("encoder", "order"), windows)
 
         def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
             rows = order(step)

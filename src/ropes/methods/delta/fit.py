@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.seeds import generator
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, encode_labels
@@ -38,7 +39,7 @@ _EVALUATED = 512
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: DeltaRecipe,
     seed: int = 0,

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ropes.common.files import read_json, sha256, write_json
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -51,7 +52,7 @@ MEMORISED = 0.03
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: RopesRecipe,
     seed: int = 0,

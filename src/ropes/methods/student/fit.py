@@ -120,7 +120,8 @@ def fit_student(
         shape = [{"window_image_size": None} | recipe_to_dict(config)]
     fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), _STUDENT, *shape)
     rows = evaluated_rows(held, context.seed("student", "held out"))
-    order = EpochShuffle(len(kept), min(len(kept), optimisation.batch), context.seed("student", "order"))
+    size, windows = min(len(kept), optimisation.batch), kept.windows(np.arange(len(kept)))
+    order = EpochShuffle(len(kept), size, context.seed("student", "order"), windows)
     coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
 
     @cache

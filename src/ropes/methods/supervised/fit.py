@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -44,7 +45,7 @@ _PRETRAINING = "pretraining"
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: LabelledRecipe,
     seed: int = 0,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ropes.causal.scm import Regime
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -29,7 +30,7 @@ _EVALUATED = 512
 
 
 def fit(
-    data: Path,
+    data: Location,
     out: Path,
     recipe: VAERecipe,
     seed: int = 0,

@@ -1,0 +1,131 @@
+"""The cache folder: files that can be made or fetched again, with a limit on their size.
+
+Before a file is written, the least recently used ones are removed, except those in use.  A file is in use while a
+process holds a shared lock on it.
+"""
+
+import fcntl
+import hashlib
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from ropes.common import files, stores
+from ropes.common.stores import Location
+from ropes.errors import UserError
+
+#: Environment variable with the size limit of the cache folder, and its default, gigabytes.
+LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
+#: Age in seconds above which a partial file counts as left by a killed process.
+_ABANDONED = 24 * 3600.0
+#: Endings of the files that count: decoded images, and files fetched from a store.
+_KINDS = (".npy", ".parquet", ".json", ".urdf")
+
+
+def cache_limit() -> float:
+    """Size limit of the cache folder in bytes: `$ROPES_CACHE_GB` gigabytes, 20 by default.
+
+    Raises:
+        UserError: the variable is not a number of at least 0.
+    """
+    text = os.environ.get(LIMIT_VARIABLE) or str(DEFAULT_LIMIT)
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not limit >= 0:
+        raise UserError(f"{LIMIT_VARIABLE} is {text!r}; give the gigabytes for decoded images, for example 20")
+    return limit * 1e9
+
+
+def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
+    """Remove least recently used files until `needed` more bytes fit the limit; files in use stay.
+
+    Args:
+        folder: folder of the cache.
+        needed: bytes about to be written; they are written even above the limit.
+        limit: size limit of the folder, bytes.
+        keep: a file that is about to be replaced; its size does not count.
+    """
+    entries: list[tuple[float, int, Path]] = []
+    for path in [each for kind in _KINDS for each in (*folder.glob(f"*{kind}"), *folder.glob(f".*{kind}.*.part"))]:
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if path.suffix != ".part" or time.time() - status.st_mtime > _ABANDONED:
+                entries.append((status.st_mtime, status.st_size, path))
+    total = needed + sum(size for _, size, path in entries if path != keep)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            return
+        if path != keep and _removed(path):
+            total -= size
+
+
+def _removed(path: Path) -> bool:
+    """Remove a file unless a process uses it; returns whether it is removed."""
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def hold(path: Path) -> IO[bytes]:
+    """Open a file of the cache, which stays until the stream and every map of it are closed.
+
+    Raises:
+        FileNotFoundError: it is not there, or another process removed it meanwhile.
+    """
+    stream = path.open("rb")
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(stream, fcntl.LOCK_SH)
+    if not os.fstat(stream.fileno()).st_nlink:
+        stream.close()
+        raise FileNotFoundError(f"{path} was removed meanwhile")
+    return stream
+
+
+@contextmanager
+def fetched(path: Location) -> Iterator[Path]:
+    """The local copy of a whole file of a store, in the cache folder while the block runs; a local path is itself.
+
+    The store is asked for the file's version each time, so a changed file is fetched again.
+
+    Raises:
+        FileNotFoundError: the store has no such file.
+        UserError: the store fails, or the file changes while it is fetched.
+    """
+    if isinstance(path, Path):
+        yield path
+        return
+    about = stores.information(path)
+    version = f"{path} {path.storage_options} {sorted(about.items())}"  # with the ETag, or the time of the last change
+    copy = files.cache_folder() / f"{hashlib.sha256(version.encode()).hexdigest()[:24]}-{path.name}"
+    while True:
+        try:
+            stream = hold(copy)
+        except FileNotFoundError:
+            make_room(copy.parent, about["size"], cache_limit(), keep=copy)
+            with files.atomic_path(copy) as temporary:
+                with stores.answered(path):
+                    path.fs.get_file(path.path, str(temporary))
+                if temporary.stat().st_size != about["size"]:
+                    raise UserError(f"{path} changed while it was read; run the same command again") from None
+            continue
+        with stream:
+            with suppress(OSError):  # another user's cache
+                os.utime(copy)
+            yield copy
+        return
+
+
+def sha256(path: Location) -> str:
+    """Hexadecimal SHA-256 of a file's bytes, local or on a store."""
+    with fetched(path) as local:
+        return files.sha256(local)
