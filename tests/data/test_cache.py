@@ -48,7 +48,15 @@ def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
 def test_a_damaged_cache_is_built_again(tiny: Tiny, tmp_path: Path) -> None:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     expected = cache.path.read_bytes()
-    for content in (expected[:-1], expected[:20], b"", b"\x93NUMPY\x02\x00" + expected[8:]):
+    pixel = bytes([expected[-100] ^ 1])
+    for content in (
+        expected[:-1],
+        expected[:20],
+        b"",
+        b"\x93NUMPY\x02\x00" + expected[8:],
+        expected[:-100] + pixel + expected[-99:],
+        expected[:-1] + bytes([expected[-1] ^ 1]),
+    ):
         cache.path.write_bytes(content)
         ImageCache(tiny.dataset, "train", 16, tmp_path)
         assert cache.path.read_bytes() == expected
@@ -105,7 +113,7 @@ def test_resident_memory_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     frames = 30_000  # 492 MB, as holes in the file
     (tmp_path / "big.npy").touch()
-    os.truncate(tmp_path / "big.npy", frames * 2 * 64 * 128 + 128)
+    os.truncate(tmp_path / "big.npy", frames * 2 * 64 * 128 + 128 + 32)
     cache = ImageCache.__new__(ImageCache)
     cache.__setstate__({"path": tmp_path / "big.npy", "shape": (frames, 2, 64, 128)})
     monkeypatch.setattr(cache_module, "RESIDENT_LIMIT", cache_module.mapped_bytes() + (1 << 26))

@@ -1,7 +1,8 @@
 """Decodes the images of a split once into a memory-mapped file, from which training reads at memory speed.
 
 The file's name in the user's cache folder has the data set's checksum, the split and the image size, so a changed data
-set never reads a stale cache.  The folder has a size limit, see `ropes.common.cached_files`.  Resident memory is
+set never reads a stale cache.  After the images stands their SHA-256: a file that was damaged since is decoded again.
+The folder has a size limit, see `ropes.common.cached_files`.  Resident memory is
 limited as well: above `RESIDENT_LIMIT`, mapped pages go back to the system's page cache.
 """
 
@@ -11,7 +12,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +32,8 @@ from ropes.errors import UserError
 RESIDENT_LIMIT = 1 << 30
 #: Images that are transformed at a time.
 _CHUNK = 128
+#: Bytes of the SHA-256 at the end of a file, and bytes that are read at a time to compute it.
+_DIGEST, _BLOCK = 32, 1 << 20
 
 
 class CachedImages:
@@ -69,7 +74,7 @@ class CachedImages:
         self._open()
 
     def _opened(self) -> bool:
-        """Open the file if it is complete; another process may remove it meanwhile."""
+        """Open the file if it is complete and undamaged; another process may remove it meanwhile."""
         try:
             if not _holds(self.path, self.shape):
                 return False
@@ -83,8 +88,9 @@ class CachedImages:
     def _open(self) -> None:
         with hold(self.path) as stream:  # the map keeps the lock
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        offset = len(self._map) - int(np.prod(self.shape))
-        self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
+        size = int(np.prod(self.shape))
+        offset = len(self._map) - _DIGEST - size
+        self._pixels = np.frombuffer(self._map, np.uint8, size, offset).reshape(self.shape)
 
     def read(self, positions: ArrayLike) -> NDArray[np.uint8]:
         """Copy images, in any order: uint8 (n, cameras, size, size), or (n, cameras, size, size, 3) in colour."""
@@ -115,12 +121,14 @@ class CachedImages:
         shape = (len(positions), *self.shape[1:])
 
         def build(path: Path) -> Iterator[int]:
-            with files.atomic_path(path) as temporary, temporary.open("wb") as stream:
-                np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
-                for start in range(0, len(positions), _CHUNK):
-                    chunk = positions[start : start + _CHUNK]
-                    stream.write(np.ascontiguousarray(transform(self.read(chunk))).data)
-                    yield start + len(chunk)
+            with files.atomic_path(path) as temporary:
+                with temporary.open("wb") as stream:
+                    _write_header(stream, shape)
+                    for start in range(0, len(positions), _CHUNK):
+                        chunk = positions[start : start + _CHUNK]
+                        stream.write(np.ascontiguousarray(transform(self.read(chunk))).data)
+                        yield start + len(chunk)
+                _append_digest(temporary)
 
         path = self.path.with_name(f"{self.path.stem}-{name}.npy")
         return CachedImages(path, shape, build, activity, progress=progress)
@@ -179,41 +187,67 @@ def mapped_bytes() -> int:
         return 0
 
 
+def _write_header(stream: IO[bytes], shape: tuple[int, ...]) -> None:
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+
+
+def _append_digest(path: Path) -> None:
+    """Write the SHA-256 of a file at its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as stream:
+        stream.write(digest)
+
+
+def _digest(path: Path, length: int) -> bytes:
+    """SHA-256 of the first bytes of a file."""
+    digest = sha256()
+    with path.open("rb") as stream:
+        while length and (block := stream.read(min(length, _BLOCK))):
+            digest.update(block)
+            length -= len(block)
+    return digest.digest()
+
+
 def _holds(path: Path, shape: tuple[int, ...]) -> bool:
-    """Whether `path` is a complete uint8 array file of that shape."""
+    """Whether `path` is a complete uint8 array file of that shape, followed by its SHA-256."""
     try:
         with path.open("rb") as stream:
             if np.lib.format.read_magic(stream) != (1, 0):
                 return False
             header = np.lib.format.read_array_header_1_0(stream)
-            expected = stream.tell() + int(np.prod(shape))
+            length = stream.tell() + int(np.prod(shape))
+            if header != (shape, False, np.dtype(np.uint8)) or path.stat().st_size != length + _DIGEST:
+                return False
+            stream.seek(length)
+            return _digest(path, length) == stream.read()
     except (OSError, ValueError):
         return False
-    return header == (shape, False, np.dtype(np.uint8)) and path.stat().st_size == expected
 
 
 def decode_frames(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
     """Decode frames of a split, in their order, into the file `path`; yields the number of decoded frames."""
-    with files.atomic_path(path) as temporary, temporary.open("wb", buffering=0) as stream:
-        np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
-        start, frame_bytes, descriptor = stream.tell(), int(np.prod(shape[1:])), stream.fileno()
-        # Reserves the space, so that a full disk fails at once.
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, start + shape[0] * frame_bytes)
+    with files.atomic_path(path) as temporary:
+        with temporary.open("wb", buffering=0) as stream:
+            _write_header(stream, shape)
+            start, frame_bytes, descriptor = stream.tell(), int(np.prod(shape[1:])), stream.fileno()
+            # Reserves the space, so that a full disk fails at once.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(descriptor, 0, start + shape[0] * frame_bytes)
 
-        def decode(source: Location, first: int, positions: NDArray[np.int64]) -> int:
-            pixels = _decode_file(dataset, source, frames.index[positions] - first, shape[2])
-            # The frames of a split are in the order of the rows, so those of one file are contiguous.
-            _write_all(descriptor, pixels, start + int(positions[0]) * frame_bytes)
-            return len(positions)
+            def decode(source: Location, first: int, positions: NDArray[np.int64]) -> int:
+                pixels = _decode_file(dataset, source, frames.index[positions] - first, shape[2])
+                # The frames of a split are in the order of the rows, so those of one file are contiguous.
+                _write_all(descriptor, pixels, start + int(positions[0]) * frame_bytes)
+                return len(positions)
 
-        done, pool = 0, ThreadPoolExecutor(usable_cores())
-        try:
-            for job in [pool.submit(decode, *part) for part in dataset.by_file(frames.index)]:
-                done += job.result()
-                yield done
-        finally:
-            pool.shutdown(cancel_futures=True)
+            done, pool = 0, ThreadPoolExecutor(usable_cores())
+            try:
+                for job in [pool.submit(decode, *part) for part in dataset.by_file(frames.index)]:
+                    done += job.result()
+                    yield done
+            finally:
+                pool.shutdown(cancel_futures=True)
+        _append_digest(temporary)
 
 
 def _decode_file(dataset: Dataset, path: Location, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
