@@ -91,6 +91,7 @@ LONGEST = (
     "simulation/test_mujoco_background.py",
     "methods/test_registry.py",
     "methods/test_precision.py",
+    "data/test_stores.py",
     "test_colour.py",
     "methods/test_registration.py",
     "common/test_processes.py",

@@ -1,8 +1,10 @@
 """A server on this machine that speaks S3."""
 
+import gc
 import logging
 import os
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,9 @@ def forget_connections() -> None:
     from s3fs import S3FileSystem
 
     S3FileSystem.clear_instance_cache()
+    with warnings.catch_warnings():  # s3fs gives a connection a tenth of a second to close
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
@@ -50,6 +55,7 @@ def s3(s3_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Ite
     bucket.fs.mkdir("lab")
     yield bucket
     bucket.fs.rm("lab", recursive=True)
+    del bucket
     forget_connections()
 
 

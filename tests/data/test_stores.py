@@ -199,6 +199,7 @@ def test_a_store_that_is_gone_is_refused(
     stored: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "PATIENCE", 0.3)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with silent_server() as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         forget_connections()
