@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -103,7 +104,7 @@ class Broken(Painter):
         raise UserError("MuJoCo cannot draw off-screen")
 
 
-def fit_slowly(data: Path, out: Path, seed: int, began: Path) -> None:
+def fit_slowly(data: Path, out: Path, seed: int, began: Path, epochs: int = 8) -> None:
     """A fit whose steps take a moment; leaves a file with the name of its node when it has begun to train."""
     import ray
 
@@ -120,7 +121,8 @@ def fit_slowly(data: Path, out: Path, seed: int, began: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stage, "after_step", after_step)
-        fit(data, out, tiny.encoder_recipe(), seed, method="anchored", show=False)
+        recipe = tiny.encoder_recipe()
+        fit(data, out, replace(recipe, training=replace(recipe.training, epochs=epochs)), seed, show=False)
 
 
 def wait_for(path: Path) -> None:

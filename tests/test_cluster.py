@@ -133,7 +133,7 @@ def test_an_interrupt_lets_trainings_store_a_checkpoint(cluster: Cluster, tiny_d
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    jobs = [partial(fit_slowly, tiny_data, out, 0, began), partial(wait_for_any, began)]
+    jobs = [partial(fit_slowly, tiny_data, out, 0, began, epochs=1000), partial(wait_for_any, began)]
     with pytest.raises(KeyboardInterrupt):
         cluster.run_all(jobs, threads=[1, 1], finished=interrupt, gpus=0)
     assert [path.name for path in out.rglob("last.safetensors")] == ["last.safetensors"]
