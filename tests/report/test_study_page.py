@@ -1,5 +1,6 @@
 """The page of a VAE: traversals come first and name the factor of each latent; older pictures still show."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report.html import write_report
 
+NEWER = ("beta_vae", "es_explicitness", "es_size", "factor_vae", "infoc", "infoe", "infom", "tmex")
 ROW = ModelRow(
     setup="finger-cube",
     method="ada-gvae",
@@ -63,6 +65,12 @@ def test_scores_that_were_not_measured_are_blank(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_results_without_the_newer_metrics_open(tmp_path: Path) -> None:
     found = results.read(Path(__file__).parents[2] / "results" / "disentanglement-compact.json")
-    results.write(tmp_path / "results.json", found)
+    old = [
+        replace(
+            row, scores={name: score for name, score in row.scores.items() if name not in NEWER}, reasons={}, sizes={}
+        )
+        for row in found.model_rows
+    ]
+    results.write(tmp_path / "results.json", replace(found, model_rows=tuple(old)))
     write_report(tmp_path, tmp_path / "page.html")
     assert "InfoM" not in (tmp_path / "page.html").read_text(encoding="utf-8")

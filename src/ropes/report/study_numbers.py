@@ -167,7 +167,8 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     if not transfers(rows):
         return sentences
     for words, correlated in ood1_correlations(rows).items():
-        finite = {name: one for name, one in correlated.items() if np.isfinite(one.value)}
+        # Three models or fewer are in order by chance: there is no interval.
+        finite = {name: one for name, one in correlated.items() if np.isfinite(one.value) and one.pairs > 3}
         if finite:
             each = ", ".join(
                 f"{ALL_REGRESSORS[name]} {fixed(one.value, 2)}{_interval(one)}" for name, one in finite.items()
