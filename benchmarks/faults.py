@@ -116,7 +116,8 @@ def main() -> None:
         "conditions": [asdict(one) for one in attempts],
     }
     keep(found, tables(found), arguments.out, arguments.page)
-    sys.exit(any(one.fault for one in (*trials, *attempts)) or bool(failed))
+    faults = [*(one.fault for one in trials), *(one.fault for one in attempts)]
+    sys.exit(any(faults) or bool(failed))
 
 
 def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
