@@ -109,37 +109,18 @@ def _mounted(options: str, folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def _bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _full_disk(attempt: _Try) -> Iterator[str | None]:
-    """The output on a disk that is too small, and which grows before the second call."""
-    needed = _bytes(attempt.undisturbed.expected(attempt.name))
+def _full(attempt: _Try, folder: Path, written: Path) -> Iterator[str | None]:
+    """A folder on a disk too small for what is written there undisturbed; the disk grows before the second call."""
+    needed = sum(path.stat().st_size for path in written.rglob("*") if path.is_file())
     for room in _ROOM:
-        with _mounted(f"size={max(4096, int(room * needed))}", attempt.out.parent):
-            yield attempt.refused_then_ends(lambda: _remount("size=1g", attempt.out.parent))
+        with _mounted(f"size={max(4096, int(room * needed))}", folder):
+            yield attempt.refused_then_ends(lambda: _remount("size=1g", folder))
 
 
-def _full_cache(attempt: _Try) -> Iterator[str | None]:
-    """The same of the cache."""
-    needed = _bytes(attempt.undisturbed.home)
-    for room in _ROOM:
-        with _mounted(f"size={max(4096, int(room * needed))}", attempt.home):
-            yield attempt.refused_then_ends(lambda: _remount("size=1g", attempt.home))
-
-
-def _read_only(attempt: _Try) -> Iterator[str | None]:
-    """The output in a folder that cannot be written to, at first."""
-    place = attempt.out.parent
-    with _mounted("ro", place):
-        yield attempt.refused_then_ends(lambda: _remount("rw", place))
-
-
-def _read_only_cache(attempt: _Try) -> Iterator[str | None]:
-    """A cache that cannot be written to, at first."""
-    with _mounted("ro", attempt.home):
-        yield attempt.refused_then_ends(lambda: _remount("rw", attempt.home))
+def _read_only(attempt: _Try, folder: Path) -> Iterator[str | None]:
+    """A folder that cannot be written to, at first."""
+    with _mounted("ro", folder):
+        yield attempt.refused_then_ends(lambda: _remount("rw", folder))
 
 
 def _read_only_input(attempt: _Try) -> Iterator[str | None]:
@@ -211,10 +192,10 @@ def _jumping_clock(attempt: _Try) -> Iterator[str | None]:
 
 #: Conditions: in words → what is tried.
 CONDITIONS: dict[str, Callable[[_Try], Iterator[str | None]]] = {
-    "disk full": _full_disk,
-    "disk of the cache full": _full_cache,
-    "output read-only": _read_only,
-    "cache read-only": _read_only_cache,
+    "disk full": lambda one: _full(one, one.out.parent, one.undisturbed.expected(one.name)),
+    "disk of the cache full": lambda one: _full(one, one.home, one.undisturbed.home),
+    "output read-only": lambda one: _read_only(one, one.out.parent),
+    "cache read-only": lambda one: _read_only(one, one.home),
     "inputs read-only": _read_only_input,
     "two at a time": _two_at_a_time,
     "a byte of the cache changed": _damaged_cache,

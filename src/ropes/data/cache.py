@@ -57,11 +57,13 @@ class CachedImages:
         progress: bool = True,
     ) -> None:
         self.path, self.shape = path, shape
-        while not self._opened():
+        opened = self._opened()
+        while not opened:
             make_room(path.parent, int(np.prod(shape)), cache_limit(), keep=path)
             with show_progress(activity, len(self), show=progress) as update:
                 for done in build(path):
                     update(done)
+            opened = self._opened(new=True)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -73,10 +75,10 @@ class CachedImages:
         vars(self).update(state)
         self._open()
 
-    def _opened(self) -> bool:
-        """Open the file if it is complete and undamaged; another process may remove it meanwhile."""
+    def _opened(self, *, new: bool = False) -> bool:
+        """Open the file if it is complete and, unless it is new, undamaged; another process may remove it meanwhile."""
         try:
-            if not _holds(self.path, self.shape):
+            if not _holds(self.path, self.shape, checked=not new):
                 return False
             self._open()
         except FileNotFoundError:
@@ -208,8 +210,8 @@ def _digest(path: Path, length: int) -> bytes:
     return digest.digest()
 
 
-def _holds(path: Path, shape: tuple[int, ...]) -> bool:
-    """Whether `path` is a complete uint8 array file of that shape, followed by its SHA-256."""
+def _holds(path: Path, shape: tuple[int, ...], *, checked: bool) -> bool:
+    """Whether `path` is a complete uint8 array file of that shape, followed by a SHA-256; its own, if `checked`."""
     try:
         with path.open("rb") as stream:
             if np.lib.format.read_magic(stream) != (1, 0):
@@ -219,7 +221,7 @@ def _holds(path: Path, shape: tuple[int, ...]) -> bool:
             if header != (shape, False, np.dtype(np.uint8)) or path.stat().st_size != length + _DIGEST:
                 return False
             stream.seek(length)
-            return _digest(path, length) == stream.read()
+            return not checked or _digest(path, length) == stream.read()
     except (OSError, ValueError):
         return False
 

@@ -101,9 +101,9 @@ class WindowedImages:
             return self._open[shard]
 
     def _decoded(self, shard: int) -> CachedImages:
-        rows = np.flatnonzero(self.shard == shard)
+        rows = slice(*np.searchsorted(self.shard, [shard, shard + 1]).tolist())
         frames = Frames(self._frames.index[rows], self._frames.anchor[rows], self._frames.regime[rows])
-        shape = (len(rows), *self.shape[1:])
+        shape = (len(frames), *self.shape[1:])
         name = f"{self._dataset.checksum[:24]}-{self._split}-{self.shape[2]}-shard-{shard}.npy"
         build = partial(decode_frames, dataset=self._dataset, frames=frames, shape=shape)
         return CachedImages(files.cache_folder() / name, shape, build, "decoding, frames", progress=False)
