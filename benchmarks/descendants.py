@@ -2,7 +2,7 @@
 
     python -m benchmarks.descendants --work FOLDER [--fits SETTING:ANCHORS:SEED ...] [--out FILE] [--page]
 
-In settings of independent joints no response should be excluded; in the causal setting only those of descendants. There
+In settings of independent joints no response should be excluded; in the others only those of descendants. There
 is one data set for each setting and number of anchors, on panda-gym's scene. Fits have no student. Data sets and fits
 that are in FOLDER are not made again, and rows of other fits in FILE are kept. --page also writes the table of
 docs/anchored.md.
@@ -27,6 +27,8 @@ FITS = (
     *(f"panda-1c-independent:1000:{seed}" for seed in range(3)),
     *(f"panda-2c-independent:1000:{seed}" for seed in range(3)),
     "panda-2c-causal:5000:0",
+    "panda-2c-chain:5000:0",
+    "panda-2c-collider:5000:0",
 )
 
 

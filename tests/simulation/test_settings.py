@@ -18,7 +18,7 @@ from ropes.common import plugins
 from ropes.errors import UserError
 from ropes.simulation import settings
 from ropes.simulation.panda import APPENDIX_F_NOISE, APPENDIX_F_WEIGHTS
-from ropes.simulation.settings import SETTINGS, Camera, Setting, find_setting, setting_named
+from ropes.simulation.settings import PANDA, SETTINGS, Camera, Setting, find_setting, setting_named
 
 # Lines of the paper's tables: joint | observational | intervention 1 | intervention 2.
 TABLE_6 = r"""
@@ -269,7 +269,7 @@ def test_external_setting_keeps_its_scene_and_camera_level_by_default(
 
 
 def test_settings_without_edges_are_independent() -> None:
-    assert [name for name in SETTINGS if setting_named(name).independent] == [
+    assert [name for name in PANDA if setting_named(name).independent] == [
         "panda-1c-independent",
         "panda-2c-independent",
         "panda-1c-six",

@@ -1,9 +1,9 @@
 """Structural causal models over joint angles: sampling, interventions, exact density ratios and Bayes floors.
 
-A joint without parents is drawn from its observational distribution; a joint with parents is linear in them;
-either may have noise.  A hard intervention redraws one joint and propagates it to its descendants by the same
-equations.  *Twin sampling* uses the same exogenous draws of an anchor under all interventions, so joints that an
-intervention does not reach are equal to the last bit.
+A joint without parents is drawn from its observational distribution; a joint with parents is a sum of functions of
+them, linear ones unless others are named; either may have noise.  A hard intervention redraws one joint and propagates
+it to its descendants by the same equations.  *Twin sampling* uses the same exogenous draws of an anchor under all
+interventions, so joints that an intervention does not reach are equal to the last bit.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, special, stats
 
+from ropes.causal.effects import EFFECTS, Effect, require_effects
 from ropes.common.arrays import Floats, Ints
 
 
@@ -102,11 +103,11 @@ class Regime:
 
 @dataclass(frozen=True, kw_only=True)
 class CausalModel:
-    """A linear structural model over named joints with two hard interventions on each (ROPES Section 2, App. F).
+    """An additive structural model over named joints with two hard interventions on each (ROPES Section 2, App. F).
 
-    z_j = sum_k weights[k, j] z_k + root_j + noise_j, with root_j ~ `observational[j]` and noise_j ~ `noise[j]`, or 0
-    for joints without one.  Under an intervention (i, m), z_i ~ `interventions[i][m − 1]` instead, without its noise,
-    and descendants keep their equations.
+    z_j = sum_k weights[k, j] f_kj(z_k) + root_j + noise_j, with root_j ~ `observational[j]` and noise_j ~ `noise[j]`,
+    or 0 for joints without one, and f_kj(z) = z unless `effects` names another function.  Under an intervention (i, m),
+    z_i ~ `interventions[i][m − 1]` instead, without its noise, and descendants keep their equations.
 
     Deviation: the noise of joint 6 stays in its equation under interventions on joint 1.  Why: the equations printed
     for do(J2), do(J3) and do(J5) have it, that for do(J1) omits it, and an intervention changes one mechanism alone.
@@ -117,10 +118,12 @@ class CausalModel:
         observational: distribution of the root term of each joint that has one.
         noise: distribution of the additive noise of each joint that has one.
         weights: (parent, child) → coefficient.
+        effects: (parent, child) → "sin" or "tanh", of the parent's angle in radians, where the effect is not linear.
         interventions: joint → its two policies.
 
     Raises:
-        ValueError: an unknown joint, a joint without a distribution and parents, or a cycle.
+        ValueError: an unknown joint or effect, an effect without a weight, a joint without a distribution and parents,
+            or a cycle.
     """
 
     joints: tuple[str, ...]
@@ -128,6 +131,7 @@ class CausalModel:
     interventions: Mapping[str, tuple[TruncatedNormal, TruncatedNormal]]
     noise: Mapping[str, TruncatedNormal] = field(default_factory=dict)
     weights: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    effects: Mapping[tuple[str, str], Effect] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sources = {*self.observational, *self.noise, *(child for _, child in self.weights)}
@@ -136,6 +140,7 @@ class CausalModel:
             raise ValueError(f"not among the joints: {sorted(unknown)}")
         if empty := set(self.joints) - sources:
             raise ValueError(f"nothing to draw these joints from: {sorted(empty)}")
+        require_effects(self.effects, self.weights)
         try:
             self.order  # noqa: B018 (evaluated for its check)
         except CycleError as error:
@@ -170,8 +175,13 @@ class CausalModel:
             angles[:, k] = intervention.get(joint, exogenous[:, k])
             for (parent, child), weight in self.weights.items():
                 if child == joint and joint not in intervention:
-                    angles[:, k] += weight * angles[:, column[parent]]
+                    angles[:, k] += weight * self.effect(parent, child, angles[:, column[parent]])
         return angles
+
+    def effect(self, parent: str, child: str, angles: Floats) -> Floats:
+        """f_kj of the parent's angles, radians."""
+        name = self.effects.get((parent, child))
+        return angles if name is None else EFFECTS[name](angles)
 
     def _exogenous(self, rng: np.random.Generator, n: int) -> Floats:
         """Draw the root and noise terms, (n, d)."""
@@ -267,6 +277,8 @@ class CausalModel:
             "observational": {joint: asdict(tn) for joint, tn in self.observational.items()},
             "noise": {joint: asdict(tn) for joint, tn in self.noise.items()},
             "weights": [[parent, child, weight] for (parent, child), weight in self.weights.items()],
+            # Older descriptions have none.
+            **({"effects": [[*pair, effect] for pair, effect in self.effects.items()]} if self.effects else {}),
             "interventions": {joint: [asdict(tn) for tn in pair] for joint, pair in self.interventions.items()},
         }
 
@@ -279,5 +291,6 @@ class CausalModel:
             observational={joint: TruncatedNormal(**tn) for joint, tn in content["observational"].items()},
             noise={joint: TruncatedNormal(**tn) for joint, tn in content["noise"].items()},
             weights={(parent, child): weight for parent, child, weight in content["weights"]},
+            effects={(parent, child): effect for parent, child, effect in content.get("effects", ())},
             interventions={joint: (first, second) for joint, (first, second) in pairs.items()},
         )

@@ -72,8 +72,9 @@ class Simulate:
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
     """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera; six joints vary, joints 2,
-    4 and 6 are under intervention), so101 (pip install 'ropes[so101]'), finger-cube, action-pairs, arm-actions, or a
-    setting of another package."""
+    4 and 6 are under intervention), panda-2c-chain, panda-2c-collider (joints cause one another, with nonlinear
+    effects), so101 (pip install 'ropes[so101]'), finger-cube, action-pairs, arm-actions, or a setting of another
+    package."""
     objects: int | None = None
     """With --setting action-pairs: number of objects in a scene; the action changes one of them. 1 if omitted."""
     urdf: Path | None = None

@@ -26,7 +26,7 @@ from ropes.report.page import render
 from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
 from ropes.report.words import RENDERERS, capitalised, degrees, fixed, rms
-from ropes.simulation.settings import SETTINGS
+from ropes.simulation.settings import PANDA
 
 R = TypeVar("R", bound=MeasuredRow)
 
@@ -79,7 +79,7 @@ def model_card(
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
         renderer=RENDERERS.get(run.renderer or "", run.renderer),
-        panda=run.setting in SETTINGS,
+        panda=run.setting in PANDA,
         calibration="the commanded distributions, without labels"
         if calibration.samples == 0
         else f"lines fitted on {calibration.samples} labelled poses",
@@ -103,7 +103,7 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
         UserError: the package has no such preset.
     """
     made = []
-    if run.setting in SETTINGS and {"anchors", "test_anchors", "seed"} <= provenance.keys():
+    if run.setting in PANDA and {"anchors", "test_anchors", "seed"} <= provenance.keys():
         counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
         mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
         scene = "" if run.scene in (None, "white") else f" --scene {run.scene}"

@@ -28,6 +28,8 @@ from ropes.simulation.urdf import Urdf, read_urdf
 Ranges = Mapping[str, tuple[float, float]]
 MARGIN = 0.97
 _SAMPLES, _AT_A_BOUND = 3000, 0.3
+#: Angles at which the effect of a joint on another is bounded.
+_EFFECT_VALUES = 1001
 _STARTS, _ROUNDS, _TRIES = 6, 40, 16
 _BLOCK = 128
 
@@ -47,8 +49,8 @@ def drawable_ranges(models: Iterable[CausalModel]) -> dict[str, tuple[float, flo
                     low, high = low + source[joint].low, high + source[joint].high
             for (parent, child), weight in model.weights.items():
                 if child == joint:
-                    ends = sorted(weight * end for end in own[parent])
-                    low, high = low + ends[0], high + ends[1]
+                    values = weight * model.effect(parent, child, np.linspace(*own[parent], _EFFECT_VALUES))
+                    low, high = low + float(values.min()), high + float(values.max())
             policies = model.interventions.get(joint, ())
             own[joint] = min([low, *(tn.low for tn in policies)]), max([high, *(tn.high for tn in policies)])
         for joint in model.joints:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ropes.causal.effects import Effect
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.simulation.settings import Camera, Robot, Setting
 
@@ -50,6 +51,26 @@ APPENDIX_F_WEIGHTS = {
 APPENDIX_F_NOISE = _tn((0.0, 1.0), 0.0, 0.1)
 
 
+def _root(mean: float, reach: float) -> TruncatedNormal:
+    """The root term of a joint with parents: no pose leaves the intervals of Table 7."""
+    return TruncatedNormal(mean=mean, variance=0.2, low=mean - reach, high=mean + reach)
+
+
+#: Graphs of our own, with nonlinear effects: setting → root terms of joints with parents, weights and effects.
+GRAPHS: dict[str, tuple[dict[str, TruncatedNormal], dict[tuple[str, str], float], dict[tuple[str, str], Effect]]] = {
+    "panda-2c-chain": (
+        {J3: _root(0, 0.7), J4: _root(0, 0.7), J5: _root(0, 0.7)},
+        {(J2, J3): 0.8, (J3, J4): 0.8, (J4, J5): 0.8},
+        {(J2, J3): "tanh", (J3, J4): "sin", (J4, J5): "tanh"},
+    ),
+    "panda-2c-collider": (
+        {J4: _root(0, 0.5), J6: _root(1.5, 0.5)},
+        dict.fromkeys([(J2, J4), (J3, J4), (J4, J6), (J5, J6)], 0.5),
+        {(J2, J4): "tanh", (J3, J4): "sin", (J4, J6): "tanh", (J5, J6): "sin"},
+    ),
+}
+
+
 def _model(
     table: Mapping[str, tuple[TruncatedNormal | None, TruncatedNormal, TruncatedNormal]],
     *,
@@ -92,6 +113,8 @@ def panda_setting(name: str) -> Setting:
 
     Wrist and fingers stay at their neutral values.  In "panda-1c-six" one camera sees all six joints vary, and
     interventions are on joints 2, 4 and 6: another reading of Section 3.2, with Table 7's joints 1, 3 and 5.
+    "panda-2c-chain" and "panda-2c-collider" are not of the paper: its two cameras and policies with other graphs, 2 → 3
+    → 4 → 5, and 2 → 4 ← 3 with 4 → 6 ← 5, whose effects are not linear.
 
     Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for
     all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: the arm stays in the camera's
@@ -109,6 +132,11 @@ def panda_setting(name: str) -> Setting:
         others = {joint: row[0] for joint, row in TABLE_7.items() if joint not in TABLE_6}
         model, cameras = _model(TABLE_6), _SIX_JOINTS_CAMERA
         model = replace(model, joints=JOINTS, observational={**others, **model.observational})
+    elif name in GRAPHS:
+        roots, weights, effects = GRAPHS[name]
+        model = _model(TABLE_7)
+        observational = {**model.observational, **roots}
+        model = replace(model, observational=observational, weights=weights, effects=effects)
     else:
         model = _model(TABLE_9, causal=True) if name == "panda-2c-causal" else _model(TABLE_7)
     splits = {"train": model, "test-id": model}

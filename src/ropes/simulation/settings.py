@@ -160,13 +160,17 @@ RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 MPI3D, MPI3D_FACTORS = "mpi3d", "mpi3d-factors"
 #: The paper's settings of the Panda, see `ropes.simulation.panda`.
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
+#: Settings of the Panda with other causal graphs, whose effects are not linear.
+GRAPH_SETTINGS = ("panda-2c-chain", "panda-2c-collider")
+#: All settings of the Panda.
+PANDA = (*SETTINGS, *GRAPH_SETTINGS)
 _NAMES = {SO101, FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
 _NAMES |= {MPI3D, MPI3D_FACTORS}
-_NAMES |= {*SETTINGS, *RANDOM_HOLD_OUTS}
+_NAMES |= {*PANDA, *RANDOM_HOLD_OUTS}
 
 
 def setting_named(name: str) -> Setting:
-    """The setting of an arm of that name: one of the ROPES paper, the SO-101, or one of another package.
+    """The setting of an arm of that name: one of the Panda, the SO-101, or one of another package.
 
     Other packages add a `Setting` by the entry point "ropes.settings", under the setting's name.
 
@@ -180,13 +184,13 @@ def setting_named(name: str) -> Setting:
         raise UserError(f"setting {name} cannot be loaded ({broken[name]}); update or uninstall its package")
     if name in (FINGER_CUBE, ACTION_PAIRS, ARM_ACTIONS):
         raise UserError(f"setting {name} has pairs of images, not poses; use `ropes simulate --setting {name}`")
-    names = (*SETTINGS, SO101, *plugins)
+    names = (*PANDA, SO101, *plugins)
     raise UserError(f"unknown setting {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
 
 
 def find_setting(name: str) -> Setting | None:
     """As `setting_named`; None if there is no such setting."""
-    if name in SETTINGS:
+    if name in PANDA:
         from ropes.simulation.panda import panda_setting  # which imports this module
 
         return panda_setting(name)

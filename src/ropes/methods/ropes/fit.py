@@ -27,9 +27,10 @@ from ropes.methods.policies import bayes_floors, require_contrast
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.ropes.codes import Codes, encode, standardise
 from ropes.methods.ropes.criteria import held_out_contrast
+from ropes.methods.ropes.density_ratios import fit_ldrs
 from ropes.methods.ropes.disentangle import fit_ae2
 from ropes.methods.ropes.reader import RopesReader, stage_folders
-from ropes.methods.ropes.stages import AE1Stage, LDRStage
+from ropes.methods.ropes.stages import AE1Stage
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.student.fit import ReaderTeacher, fit_student
 from ropes.methods.training.image_size import require_size
@@ -38,12 +39,10 @@ from ropes.methods.training.loop import SUMMARY, is_finished
 from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
-from ropes.methods.training.steps import BatchAt
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.checkpoints import WEIGHTS, save_weights
-from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
 
 _HELD_OUT_IMAGES = 512
@@ -106,7 +105,7 @@ def fit(
     )
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
-    ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
+    ratios, ldr_summaries = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
     contrasts = {
         joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
@@ -186,49 +185,6 @@ def _require_ae1(pretrained: Path, fingerprint: str) -> None:
 def _single(images: Tensor, channels: int) -> Tensor:
     """Poses in planes (B, V·C, S, S) → images of single cameras (B·V, C, S, S), channels last."""
     return images.unflatten(1, (-1, channels)).flatten(0, 1).contiguous(memory_format=torch.channels_last)
-
-
-def _fit_ldrs(
-    context: Context, codes: Codes, held_out: Codes, upstream: str
-) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
-    ratios: list[torch.nn.Module] = []
-    summaries = {}
-    optimisation = context.recipe.ldr_training
-    for joint in context.run.joints:
-        batch_at, samples = _ldr_batches(context, codes, joint)
-        network = seeded(
-            context.seed("ldr", joint, "weights"), lambda: LDR(context.recipe.ldr, views=len(context.run.cameras))
-        )
-        stage = LDRStage(
-            network,
-            optimisation,
-            steps=optimisation.steps(samples),
-            seed=context.seed("ldr", joint),
-            held_out=held_out.contrast(joint),
-            noise=context.recipe.code_noise,
-        )
-        settings = joint, asdict(context.recipe.ldr), recipe_to_dict(optimisation), upstream
-        noise = [context.recipe.code_noise] if context.recipe.code_noise else []
-        fingerprint = context.digest("ldr", *settings, *noise)
-        summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
-        ratios.append(network)
-    return ratios, summaries
-
-
-def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:
-    """Step → codes and labels of a batch, then as many codes under neither policy; and the number of labelled poses."""
-    values, labels = codes.contrast(joint).tensors
-    batch = context.recipe.ldr_training.batch
-    order = EpochShuffle(len(values), batch, context.seed("ldr", joint, "order"))
-    others = codes.others(joint) if context.recipe.ldr.others else values[:0]
-    if not len(others):  # also of one joint with one intervention there are no others
-        return lambda step: (values[order(step)], labels[order(step)]), len(values)
-    order_of_others = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
-
-    def batch_at(step: int) -> tuple[Tensor, Tensor]:
-        return torch.cat([values[order(step)], others[order_of_others(step)]]), labels[order(step)]
-
-    return batch_at, len(values)
 
 
 def _store_scale(scale: Standardise, folder: Path, ae1: str) -> None:

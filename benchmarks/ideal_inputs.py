@@ -1,0 +1,248 @@
+"""Which stage of method `ropes` causes how much of its error: stages with ideal inputs in place of the stage before.
+
+    python -m benchmarks.ideal_inputs --work FOLDER [--fits SETTING:ANCHORS ...] [--seed 0] [--out FILE] [--page]
+
+The compact recipe without a student is fitted on panda-gym's scene. Then each stage is trained again with
+
+- codes: AE1's, or the true angles, mapped linearly into the space of codes: an AE1 that loses nothing;
+- log ratios: learned from the policies' names, or by regression to the exact log ratio of each training pose: density
+  ratios without the noise of their labels;
+- coordinates: AE2's, or the logits themselves: no AE2.
+
+Errors are of the clean test poses in distribution, by the paper's protocol (a line fitted on 1,000 labels). Data sets,
+fits and stages that are in FOLDER are not made again. --page also writes the table of docs/ropes.md.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.figures import described, keep, options, simulate, table
+from ropes.causal.scm import CausalModel
+from ropes.common.arrays import Floats
+from ropes.common.files import read_json
+from ropes.common.seeds import generator
+from ropes.data.batches import TrainingImages, held_out_anchors
+from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.methods.context import Context
+from ropes.methods.policies import described_model
+from ropes.methods.recipes import RopesRecipe, recipe_to_dict, ropes_recipe
+from ropes.methods.ropes.codes import Codes, encode, standardise
+from ropes.methods.ropes.density_ratios import fit_ldrs
+from ropes.methods.ropes.disentangle import AE2Trainer
+from ropes.methods.ropes.fit import fit
+from ropes.methods.training.best_weights import BestWeightsStage
+from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.loop import SUMMARY
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.metrics import protocol
+from ropes.models.autoencoder import AE1
+from ropes.models.checkpoints import WEIGHTS, load_weights
+from ropes.models.density_ratio import LDR
+from ropes.models.shapes import CODE_SIDE
+
+PAGE = Path(__file__).parents[1] / "docs" / "ropes.md"
+FITS = ("panda-1c-independent:6000", "panda-2c-independent:5000")
+TEST = "test-id"
+#: Codes, log ratios and coordinates: as they are, and ideal.
+CODES, RATIOS, COORDINATES = ("AE1", "angles"), ("learned", "exact"), ("AE2", "logits")
+_BATCH = 256
+
+
+class RatioRegression(BestWeightsStage):
+    """An LDR by regression to exact log ratios, as a share of their variance, on codes with the recipe's noise."""
+
+    network: LDR
+    records, criterion = 40, "held_out"
+
+    def __init__(self, network: LDR, recipe: RopesRecipe, *, seed: int, held_out: tuple[Tensor, Tensor], count: int):
+        optimisation = replace(recipe.ldr_training, batch=_BATCH)
+        super().__init__(network, optimisation, steps=optimisation.steps(count), seed=seed)
+        self.held_out, self.noise = held_out, recipe.code_noise
+        self.variance = held_out[1].var()
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Standardised codes (B, V, 8, 8) and log ratios (B,) → loss."""
+        codes, exact = batch
+        loss = functional.mse_loss(self.network(codes + self.noise * torch.randn_like(codes)), exact) / self.variance
+        self.note(train=loss)
+        return loss
+
+    def evaluate(self) -> dict[str, float]:
+        """The loss on held-out anchors, without noise."""
+        codes, exact = self.held_out
+        loss = float(functional.mse_loss(self.network(codes), exact) / self.variance)
+        self.update_best(loss)
+        return {"held_out": loss}
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Codes (n, V, 8, 8) before standardisation, regimes (n,) and true angles (n, d) of some poses."""
+
+    codes: Tensor
+    regime: np.ndarray
+    angles: Floats
+
+
+def parts_of(dataset: Dataset, run: Path, recipe: RopesRecipe, seed: int) -> tuple[Poses, Poses, Poses]:
+    """Training, held-out and test poses, with the codes of the run's AE1."""
+    ae1 = AE1(recipe.ae1, 1)
+    load_weights(ae1, run / "ae1" / WEIGHTS)
+    ae1 = ae1.eval()
+
+    def of(split: str) -> tuple[TrainingImages, Floats]:
+        frames = dataset.frames(split)
+        cache = ImageCache(dataset, split, recipe.ae1.image_size, progress=False)
+        return TrainingImages(cache, frames, dataset.regimes, complete=split == "train"), dataset.states(split)
+
+    def poses(images: TrainingImages, angles: Floats) -> Poses:
+        return Poses(encode(ae1, images, torch.device("cpu")), images.regime, angles)
+
+    images, angles = of("train")
+    out = np.isin(images.anchor, held_out_anchors(images.anchor, recipe.val_fraction, seed))
+    kept, held = images.split(out)
+    return poses(kept, angles[~out]), poses(held, angles[out]), poses(*of(TEST))
+
+
+def lift(views: int, train: Floats, seed: int) -> Callable[[Floats], Tensor]:
+    """The map of angles (n, d) to codes (n, V, 8, 8): linear, without loss, of unit variance."""
+    entries, joints = views * CODE_SIDE**2, train.shape[1]
+    axes, _ = np.linalg.qr(generator(seed, "ideal codes").normal(size=(entries, joints)))
+    mean, deviation = train.mean(0), train.std(0)
+
+    def lifted(angles: Floats) -> Tensor:
+        codes = (angles - mean) / deviation @ axes.T * np.sqrt(entries / joints)
+        return torch.from_numpy(codes.astype(np.float32)).unflatten(1, (views, CODE_SIDE, CODE_SIDE))
+
+    return lifted
+
+
+def fit_exact_ldrs(
+    context: Context, model: CausalModel, codes: Codes, held_out: Codes, angles: tuple[Floats, Floats], upstream: str
+) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
+    """As `fit_ldrs`, by regression to the exact log ratio of every training pose, whatever its regime."""
+    recipe, views = context.recipe, len(context.run.cameras)
+    shape = replace(recipe.ldr, dropout=0.0, others=False)
+    ratios: list[torch.nn.Module] = []
+    summaries = {}
+    for k, joint in enumerate(context.run.joints):
+        kept, held = (
+            torch.from_numpy(model.log_density_ratio(joint, part[:, k]).astype(np.float32)) for part in angles
+        )
+        known = torch.isfinite(kept).nonzero()[:, 0]
+        order = EpochShuffle(len(known), _BATCH, context.seed("exact ldr", joint, "order"))
+
+        def batch_at(
+            step: int, order: EpochShuffle = order, known: Tensor = known, kept: Tensor = kept
+        ) -> tuple[Tensor, Tensor]:
+            rows = known[order(step)]
+            return codes.values[rows], kept[rows]
+
+        network = seeded(context.seed("exact ldr", joint, "weights"), lambda: LDR(shape, views=views))
+        tested = held_out.values[torch.isfinite(held)], held[torch.isfinite(held)]
+        seed = context.seed("exact ldr", joint)
+        stage = RatioRegression(network, recipe, seed=seed, held_out=tested, count=len(known))
+        settings = "exact", joint, asdict(shape), recipe_to_dict(stage.optimisation), recipe.code_noise, upstream
+        summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", context.digest(*settings), full=True)
+        ratios.append(network)
+    return ratios, summaries
+
+
+def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
+    """Simulate, fit and measure what is not done yet; the errors of each combination of inputs.
+
+    Args:
+        work: folder of data and runs.
+        asked: SETTING:ANCHORS.
+        seed: of the fit.
+    """
+    setting, anchors = asked.split(":")
+    data, run = work / f"{setting}-{anchors}", work / f"{setting}-{anchors}-{seed}"
+    if not (data / "meta" / "info.json").exists():
+        simulate(f"--setting {setting} --scene panda-gym --anchors {anchors} --test-anchors 2000", data)
+    dataset, recipe = open_dataset(data), replace(ropes_recipe("compact"), foreign=0.0)
+    fitted = fit(data, run, recipe, seed)
+    model = described_model(dataset)
+    assert model is not None
+    parts = parts_of(dataset, run, recipe, seed)
+    lifted = lift(len(fitted.cameras), parts[0].angles, seed)
+    rows = []
+    for source in CODES:
+        kept, held, test = parts if source == "AE1" else (replace(p, codes=lifted(p.angles)) for p in parts)
+        scale, (values, held_values) = standardise(kept.codes, held.codes)
+        codes, held_codes = (Codes(v, p.regime, dataset.regimes) for v, p in ((values, kept), (held_values, held)))
+        upstream = read_json(run / "ae1" / SUMMARY)["fingerprint"] + ("" if source == "AE1" else " angles")
+        for kind in RATIOS:
+            folder = run if (source, kind) == ("AE1", "learned") else run.with_name(f"{run.name}-{source}-{kind}")
+            folder.mkdir(exist_ok=True)
+            context = Context(fitted, folder, show=True)
+            if kind == "learned":
+                ratios, summaries = fit_ldrs(context, codes, held_codes, upstream)
+            else:
+                angles = kept.angles, held.angles
+                ratios, summaries = fit_exact_ldrs(context, model, codes, held_codes, angles, upstream)
+            fingerprints = [summary["fingerprint"] for summary in summaries.values()]
+            trainer = AE2Trainer(context, codes, held_codes, ratios, scale, fingerprints)
+            (name,) = trainer.networks
+            ae2, _ = trainer.train(name, recipe.sparsity_weights[0])
+            with torch.no_grad():
+                read = {"AE2": ae2.read(test.codes), "logits": torch.stack([r(scale(test.codes)) for r in ratios], 1)}
+            for coordinates in COORDINATES:
+                found = protocol(read[coordinates].double().numpy(), test.angles, generator(seed, "ideal inputs"))
+                rows.append(
+                    {
+                        "setting": setting,
+                        "anchors": int(anchors),
+                        "seed": seed,
+                        "codes": source,
+                        "ratios": kind,
+                        "coordinates": coordinates,
+                        "joints": list(fitted.joints),
+                        "mse": found.mse_mean.tolist(),
+                        "r2": found.r2_mean.tolist(),
+                    }
+                )
+    return rows
+
+
+def written(found: dict[str, Any]) -> str:
+    """The Markdown tables of such figures, one for each fit, and what they are of."""
+    text = ""
+    rows = found["rows"]
+    for fit_ in dict.fromkeys((row["setting"], row["anchors"], row["seed"]) for row in rows):
+        own = [row for row in rows if (row["setting"], row["anchors"], row["seed"]) == fit_]
+        joints = [f"J{name[-1]}" for name in own[0]["joints"]]
+        lines = [
+            [row["codes"], row["ratios"], row["coordinates"], *(f"{mse:.4f}" for mse in row["mse"])] for row in own
+        ]
+        text += f"`{fit_[0]}`, {fit_[1]:,} anchors, seed {fit_[2]}:\n\n"
+        text += table(["codes", "log ratios", "coordinates", *joints], lines) + "\n"
+    return text + f"Scene panda-gym, without a student; {found['device']}, version {found['version']}.\n"
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = options(__doc__)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--fits", nargs="+", default=list(FITS), metavar="SETTING:ANCHORS")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page", action="store_true", help="also write the tables of docs/ropes.md")
+    arguments, began = parser.parse_args(), time.monotonic()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    rows = [row for asked in arguments.fits for row in measured(arguments.work, asked, arguments.seed)]
+    found = {**described(began), "rows": rows}
+    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+
+
+if __name__ == "__main__":
+    main()
