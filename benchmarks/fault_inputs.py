@@ -59,7 +59,7 @@ _NUMBERS = ("-1", "nan", "inf", "ten", "", "1e400", "0.5.1")
 _WRONG: dict[str, tuple[str, ...]] = {
     "--anchors": ("0", *_NUMBERS),
     "--test-anchors": _NUMBERS,
-    "--samples": ("0", "1", "100000", *_NUMBERS),
+    "--samples": ("0", "1", *_NUMBERS),
     "--count": ("0", *_NUMBERS),
     "--seed": _NUMBERS,
     "--level": ("0", "1", "90", *_NUMBERS),
@@ -95,6 +95,8 @@ _WRONG: dict[str, tuple[str, ...]] = {
     "--task": ("panda-9c", ""),
     "--state": ("gradians", ""),
 }
+#: Further ones of a command: more samples than there are.
+_MORE = {("calibrate", "--samples"): ("100000",)}
 _TAKES: dict[str, tuple[str, ...]] = {
     "simulate": ("--anchors", "--test-anchors", "--seed", "--setting", "--workers"),
     "simulate-urdf": ("--ranges", "--joints"),
@@ -176,7 +178,7 @@ def cases() -> Iterator[Case]:
             yield Case(f"{name}: {words[at]} mistyped", (*words[:at], words[at] + "x", *words[at + 1 :]))
         yield from _of_paths(name, words)
         for option in _TAKES.get(name, ()):
-            for value in _WRONG[option]:
+            for value in (*_WRONG[option], *_MORE.get((name, option), ())):
                 shown = value or "nothing"
                 yield Case(f"{name}: {option} {shown}", (*_without(words, option), option, *(value.split() or [""])))
         yield from _of_files(name, words)
