@@ -27,7 +27,8 @@ COMMANDS = {
     "simulate finger-cube": "simulate --setting finger-cube --samples 200 --test-anchors 60 --out OUT",
     "fit anchored": f"fit --data DATA --out OUT --training.epochs 8 {_SHORT} --training.batch 26 "
     "--student.min-samples 0",
-    "fit ldr": f"fit --data DATA --out OUT --method ldr --training.epochs 8 {_SHORT} --training.batch 32",
+    "fit ldr": f"fit --data DATA --out OUT --method ldr --training.epochs 8 {_SHORT} --training.batch 32 "
+    "--student.min-samples 0",
     "fit cnn": f"fit --data DATA --out OUT --method cnn --training.epochs 8 {_SHORT} --training.batch 32",
     "fit jointnet": "fit --data DATA --out OUT --method jointnet --pretraining.epochs 2 --pretraining.min-samples 0 "
     f"--training.epochs 2 {_SHORT}",
