@@ -10,8 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-#: All that may differ between two runs of one command: entries of JSON files, by name, and why.
-DIFFERS = {"seconds": "how long a stage took is measured with the clock"}
+import yaml
+
+#: All that may differ between two runs of one command: entries of JSON and YAML files, by name, and why.
+DIFFERS = {
+    "seconds": "how long a stage took is measured with the clock",
+    "out": "the output of options.yaml is in another folder",
+}
 SMALL_EXPERIMENT = "small_experiment.py"
 _SHORT = "--training.min-samples 0"
 #: Inputs of the commands: name → words.
@@ -78,14 +83,15 @@ def digests(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        if path.suffix == ".json":
-            content = json.dumps(_comparable(json.loads(content)), sort_keys=True).encode()
+        if path.suffix in (".json", ".yaml"):
+            parsed = json.loads(content) if path.suffix == ".json" else yaml.safe_load(content)
+            content = json.dumps(_comparable(parsed), sort_keys=True).encode()
         found[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
     return found
 
 
 def _comparable(content: Any) -> Any:
-    """JSON content without what may differ."""
+    """Parsed content without what may differ."""
     if isinstance(content, dict):
         return {key: _comparable(value) for key, value in content.items() if key not in DIFFERS}
     return [_comparable(value) for value in content] if isinstance(content, list) else content

@@ -152,7 +152,7 @@ def tables(found: Mapping[str, Any]) -> str:
         rows = _counted(found["trials"], "command", lambda one: int(one["kills"]))
         parts.append(table(["command", "kills", "ended otherwise"], [*rows, _sum("all", rows)]))
         reasons = "; ".join(f'"{key}": {why}' for key, why in DIFFERS.items())
-        parts.append(f"Not compared are entries of JSON files: {reasons}.\n")
+        parts.append(f"Not compared are entries of JSON and YAML files: {reasons}.\n")
         parts.append(_listed(f"{one['command']}: {one['fault']}" for one in found["trials"] if one["fault"]))
     if found["conditions"]:
         rows = _counted(found["conditions"], "condition", lambda _: 1)
