@@ -1,5 +1,6 @@
 """Latents of a task's images, stored beside the evaluation, and pictures that a VAE decodes from them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,12 +65,19 @@ def make_latents(
 
 
 def write_latents(path: Path, latents: Latents, factors: Mapping[str, Floats], origin: Mapping[str, str]) -> None:
-    """Store latents and their factors, as arrays latents/SPLIT and factors/SPLIT, with their origin as metadata."""
+    """Store latents and their factors, as arrays latents/SPLIT and factors/SPLIT, with their origin as metadata.
+
+    The metadata are one entry, since safetensors writes several in random order.
+    """
     arrays = {f"latents/{split}": np.ascontiguousarray(values) for split, values in latents.of.items()}
     arrays |= {f"factors/{split}": np.ascontiguousarray(values) for split, values in factors.items()}
     arrays |= {f"label_free/{name}": np.array([value]) for name, value in latents.label_free.items()}
     with atomic_path(path) as temporary:
-        save_file(arrays, temporary, metadata=dict(origin))
+        save_file(arrays, temporary, metadata=_as_metadata(origin))
+
+
+def _as_metadata(origin: Mapping[str, str]) -> dict[str, str]:
+    return {"origin": json.dumps(dict(origin), sort_keys=True)}
 
 
 def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[str, str]) -> Latents | None:
@@ -82,7 +90,7 @@ def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[st
         return None
     try:
         with safe_open(path, framework="numpy") as stream:
-            if stream.metadata() != dict(origin):
+            if stream.metadata() not in (_as_metadata(origin), dict(origin)):  # the latter in earlier files
                 return None
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
