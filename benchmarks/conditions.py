@@ -109,12 +109,26 @@ def _mounted(options: str, folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def _full(attempt: _Try, folder: Path, written: Path) -> Iterator[str | None]:
-    """A folder on a disk too small for what is written there undisturbed; the disk grows before the second call."""
-    needed = sum(path.stat().st_size for path in written.rglob("*") if path.is_file())
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _full(attempt: _Try, folder: Path, needed: int) -> Iterator[str | None]:
+    """A folder on a disk too small for the bytes needed there; the disk grows before the second call."""
     for room in _ROOM:
         with _mounted(f"size={max(4096, int(room * needed))}", folder):
             yield attempt.refused_then_ends(lambda: _remount("size=1g", folder))
+
+
+def _full_cache(attempt: _Try) -> Iterator[str | None]:
+    """The cache on a disk too small for what this command alone writes there."""
+    yield attempt.ends()
+    needed = _size(attempt.home)
+    for folder in (attempt.home, attempt.out):
+        shutil.rmtree(folder)
+    for fault in _full(attempt, attempt.home, needed):
+        yield fault
+        shutil.rmtree(attempt.out)
 
 
 def _read_only(attempt: _Try, folder: Path) -> Iterator[str | None]:
@@ -192,8 +206,8 @@ def _jumping_clock(attempt: _Try) -> Iterator[str | None]:
 
 #: Conditions: in words → what is tried.
 CONDITIONS: dict[str, Callable[[_Try], Iterator[str | None]]] = {
-    "disk full": lambda one: _full(one, one.out.parent, one.undisturbed.expected(one.name)),
-    "disk of the cache full": lambda one: _full(one, one.home, one.undisturbed.home),
+    "disk full": lambda one: _full(one, one.out.parent, _size(one.undisturbed.expected(one.name))),
+    "disk of the cache full": _full_cache,
     "output read-only": lambda one: _read_only(one, one.out.parent),
     "cache read-only": lambda one: _read_only(one, one.home),
     "inputs read-only": _read_only_input,

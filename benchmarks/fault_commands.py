@@ -37,6 +37,8 @@ COMMANDS = {
     "fit cnn": f"fit --data DATA --out OUT --method cnn --training.epochs 8 {_SHORT} --training.batch 32",
     "fit jointnet": "fit --data DATA --out OUT --method jointnet --pretraining.epochs 2 --pretraining.min-samples 0 "
     f"--training.epochs 2 {_SHORT}",
+    "fit on two devices": f"fit --data DATA --out OUT --devices 2 --accelerator cpu --training.epochs 8 {_SHORT} "
+    "--training.batch 26 --foreign 0",
     "fit ada-gvae": f"fit --data FINGER --out OUT --method ada-gvae --training.epochs 20 {_SHORT} --training.batch 16",
     "fit cde-global": f"fit --data PAIRS --out OUT --method cde-global --training.epochs 4 {_SHORT}",
     "evaluate": "evaluate RUN --data DATA --out OUT --occlusions 0",

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.fault_options import MORE, TAKES, WRONG
+
 Breaking = Callable[[Path], None]
 #: How a file may be damaged.
 DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
@@ -54,68 +56,6 @@ CALLS: dict[str, str] = {
     "reproduce": "reproduce demo --out new",
     "tables": "tables --check --pages page.md --results results",
 }
-#: Values that no option of a kind takes.
-_NUMBERS = ("-1", "nan", "inf", "ten", "", "1e400", "0.5.1")
-_WRONG: dict[str, tuple[str, ...]] = {
-    "--anchors": ("0", *_NUMBERS),
-    "--test-anchors": _NUMBERS,
-    "--samples": ("0", "1", *_NUMBERS),
-    "--count": ("0", *_NUMBERS),
-    "--seed": _NUMBERS,
-    "--level": ("0", "1", "90", *_NUMBERS),
-    "--occlusions": ("200", "0 0", *_NUMBERS),
-    "--training.epochs": ("0", *_NUMBERS),
-    "--val-fraction": ("0", "1", *_NUMBERS),
-    "--random-erasing": ("2", *_NUMBERS),
-    "--foreign": ("2", *_NUMBERS),
-    "--bound": ("0", "1", *_NUMBERS),
-    "--workers": ("0", *_NUMBERS),
-    "--seeds": ("0 0", *_NUMBERS),
-    "--ranges": ("1:-1", "1:1", "nan:1", "1", "a:b", ""),
-    "--joints": ("no_such_joint", "lbr_iiwa_joint_2 lbr_iiwa_joint_2", ""),
-    "--setting": ("panda-3c", ""),
-    "--method": ("anchord", ""),
-    "--methods": ("ldr,,ropes", "ldr,ldr", "anchord", "ada-gvae"),
-    "--preset": ("papr", ""),
-    "--split": ("test-oot", ""),
-    "--name": ("", "Tiny", "a b", "../tiny"),
-    "--encoder.image-size": ("0", "7", "4096", "ten"),
-    "--training.batch": ("0", "1.5", "ten"),
-    "--labels": ("0", "2", "nan", "half"),
-    "--chains": ("0", *_NUMBERS),
-    "--frames-per-move": _NUMBERS,
-    "--objects": ("0", *_NUMBERS),
-    "--robot": ("no-such-robot", ""),
-    "--camera-level": ("stormy", ""),
-    "--tolerance": ("nan", "inf", "ten", "-1", ""),
-    "--frames": ("0", *_NUMBERS),
-    "--rate": ("0", "nan", "ten", "-1", ""),
-    "--publish": ("nowhere.txt", ""),
-    "--filter": ("kalmann", ""),
-    "--task": ("panda-9c", ""),
-    "--state": ("gradians", ""),
-}
-#: Further ones of a command: more samples than there are.
-_MORE = {("calibrate", "--samples"): ("100000",)}
-_TAKES: dict[str, tuple[str, ...]] = {
-    "simulate": ("--anchors", "--test-anchors", "--seed", "--setting", "--workers"),
-    "simulate-urdf": ("--ranges", "--joints"),
-    "simulate-chains": ("--chains", "--frames-per-move"),
-    "simulate-finger": ("--samples",),
-    "simulate-pairs": ("--samples", "--objects"),
-    "record": ("--anchors", "--robot", "--camera-level", "--seed", "--tolerance", "--state"),
-    "check": ("--frames", "--tolerance", "--state"),
-    "watch": ("--rate", "--publish", "--filter", "--split"),
-    "score": ("--task", "--split"),
-    "export": ("--count", "--split"),
-    "fit": ("--training.epochs", "--val-fraction", "--random-erasing", "--foreign", "--method", "--preset",
-            "--encoder.image-size", "--seed", "--training.batch", "--anchors", "--labels"),
-    "evaluate": ("--occlusions", "--seed"),
-    "calibrate": ("--samples", "--level", "--seed"),
-    "graph": ("--bound", "--seed"),
-    "package": ("--name",),
-    "reproduce": ("--seeds", "--methods", "--preset", "--workers"),
-}  # fmt: skip
 #: Files of what a call reads, that are damaged one at a time.
 _FILES: dict[str, tuple[str, ...]] = {
     "validate": ("data/meta/info.json", "data/meta/ropes.json", "data/meta/interventions.json",
@@ -134,7 +74,12 @@ _FILES: dict[str, tuple[str, ...]] = {
     "tables": ("results/demo-compact.json", "page.md"),
 }  # fmt: skip
 #: In the place of an input, and of an output.
-_INPUTS = {"no/such/place": "is missing", "other": "is something else", "page.md": "is a file"}
+_INPUTS = {
+    "no/such/place": "is missing",
+    "other": "is something else",
+    "page.md": "is a file",
+    "nowhere://data": "is a URL of no store",
+}
 _OUTPUTS = {"other": "holds something else", "page.md": "is a file", "page.md/new": "is in a file"}
 #: Damages that leave the input right.
 _LEGAL = {
@@ -177,8 +122,8 @@ def cases() -> Iterator[Case]:
                 yield Case(f"{name}: {words[at]} without a value", (*words[: at + 1], *words[at + 2 :]))
             yield Case(f"{name}: {words[at]} mistyped", (*words[:at], words[at] + "x", *words[at + 1 :]))
         yield from _of_paths(name, words)
-        for option in _TAKES.get(name, ()):
-            for value in (*_WRONG[option], *_MORE.get((name, option), ())):
+        for option in TAKES.get(name, ()):
+            for value in (*WRONG[option], *MORE.get((name, option), ())):
                 shown = value or "nothing"
                 yield Case(f"{name}: {option} {shown}", (*_without(words, option), option, *(value.split() or [""])))
         yield from _of_files(name, words)

@@ -1,19 +1,23 @@
 """Rendering and fits on a Ray cluster of two nodes, one of which is killed; clusters that are refused."""
 
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from ropes.cli import entry as cli
+from ropes.common import ray_connection
 from ropes.common.cluster import Cluster
-from ropes.common.cluster_node import require_versions
+from ropes.common.cluster_node import Expected, answer, require_versions, versions
 from ropes.common.ray_connection import connect
 from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import datasets
@@ -188,6 +192,46 @@ def test_a_node_with_another_version_is_refused(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
+def test_a_node_that_joins_late_and_cannot_import_the_package_is_named(
+    cluster: Cluster, nodes: Nodes, tmp_path: Path
+) -> None:
+    (tmp_path / "ropes").mkdir()
+    (tmp_path / "ropes" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'ropes'\")\n")
+    nodes.kill_second()
+    other = nodes.add(str(tmp_path))
+    with pytest.raises(UserError, match=r"^a node of the Ray cluster cannot import ropes; install it there$"):
+        cluster.require_same(partial(int, "1"), "number")
+    nodes.remove(other)
+    nodes.restart_second()
+
+
+def test_a_process_of_a_node_checks_itself_once() -> None:
+    asked: list[int] = []
+
+    def count() -> int:
+        asked.append(1)
+        return 7
+
+    right, wrong = (Expected(versions(), ((count, number, "renderer"),)) for number in (7, 8))
+    assert [answer(right, int, "5"), answer(right, int, "6")] == [(True, 5), (True, 6)]
+    assert len(asked) == 1
+    node = os.uname().nodename
+    line = f"node {node} has another renderer than this machine; give every node the same"
+    assert answer(wrong, int, "5") == answer(wrong, int, "5") == (False, line)
+
+
+def test_jobs_that_no_node_can_run_any_more_end_with_one_line() -> None:
+    with_gpu = {"Alive": True, "NodeID": "ab" * 28, "NodeManagerHostname": "a", "NodeManagerAddress": "b"}
+    seen = iter([{"CPU": 4.0, "GPU": 1.0}] * 3 + [{"CPU": 4.0}])
+    ray = Mock(exceptions=import_module("ray").exceptions)
+    ray.nodes.side_effect = lambda: [with_gpu | {"Resources": next(seen)}]
+    ray.get.return_value = versions()
+    ray.wait.return_value = [], []  # no call ever ends
+    with pytest.raises(UserError, match=r"^no node of the Ray cluster with 2 CPUs and 1 GPUs is left; run the same"):
+        Cluster(ray).run_all([fail], threads=[2], finished=print, gpus=1)
+
+
 def test_a_node_without_the_package_is_named() -> None:
     with pytest.raises(UserError, match=r"^node n1 lacks ropes, and this machine has 0\.1\.0; install"):
         require_versions({"ropes": "0.1.0"}, {"ropes": None}, "n1")
@@ -199,6 +243,7 @@ def test_a_node_without_the_package_is_named() -> None:
     ("options", "line"),
     [
         ("--on lokal", "'lokal' is no Ray cluster; give local, auto, HOST:PORT or ray://HOST:PORT"),
+        ("--on .a:1", "no Ray cluster answers at .a:1 "),
         ("--on 127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1 "),
         ("--on ray://127.0.0.1:1", "no Ray cluster answers at ray://127.0.0.1:1 "),
         ("--on local --workers 2", "--workers is of this machine alone and does not go with --on"),
@@ -209,6 +254,18 @@ def test_unusable_clusters_are_refused(
 ) -> None:
     words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--out"]
     assert line in refusal(capsys, *words, str(tmp_path / "D"), *options.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_server_is_no_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_connection, "HEALTH_WITHIN", 3.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--on", address, "--out"]
+        line = refusal(capsys, *words, str(tmp_path / "D"))
+    assert line.startswith(f"what answers at {address} is not the head of a Ray cluster of this version")
     assert not list(tmp_path.iterdir())
 
 
@@ -225,6 +282,7 @@ def test_without_ray_the_command_that_installs_it_is_named(
     ("options", "line"),
     [
         ("--gpus-per-fit 1", "--gpus-per-fit goes with --on; leave it out"),
+        ("--on auto --gpus-per-fit inf", "--gpus-per-fit is inf; give a share between 0 and 1, or a whole number"),
         ("--on auto --gpus-per-fit 1.5", "--gpus-per-fit is 1.5; give a share between 0 and 1, or a whole number"),
         ("--on auto --processes 2", "--processes is of this machine alone and does not go with --on"),
     ],

@@ -28,7 +28,7 @@ def model(effects: Mapping[tuple[str, str], Effect] | None = None) -> CausalMode
 
 
 def test_angles_follow_the_effects_and_interventions_cut_them() -> None:
-    bent, straight = (model(effects).sample(np.random.default_rng(1), 50) for effects in (None, {}))
+    bent, straight = (each.sample(np.random.default_rng(1), 50) for each in (model(), model({})))
     names = [regime.name for regime in model().regimes]
     a, b, c = bent.transpose(2, 0, 1)
     roots = straight[..., 2] - (0.5 * straight[..., 0] - 2 * straight[..., 1])  # the draws are the same

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ropes.methods.training import team
+from ropes.methods.training.environments import LocalEnvironment
 from tests import tiny
 from tests.command_line import refusal
 from tests.timeouts import PATIENCE
@@ -42,7 +43,7 @@ def started(data: Path, out: Path, *words: str, **variables: str) -> subprocess.
 
 
 def free_port() -> str:
-    return str(team.LocalEnvironment(0).main_port)
+    return str(LocalEnvironment(0).main_port)
 
 
 def children(pid: int) -> list[int]:
@@ -89,6 +90,8 @@ def test_devices_that_cannot_train_are_refused(
         ({"SLURM_PROCID": "1", "SLURM_LOCALID": "1"}, "process 0 of the training at localhost:"),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "4"}, "--ntasks-per-node=4"),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "3"}, "3 processes were started, and --devices 2 on 1 nodes need 2"),
+        ({}, "the variable SLURM_PROCID is not set; start the processes with srun of SLURM, or torchrun"),
+        ({"SLURM_PROCID": "0", "MASTER_PORT": "abc"}, "invalid literal for int() with base 10: 'abc'"),
     ],
 )
 def test_nodes_that_do_not_come_give_one_line(
@@ -126,6 +129,23 @@ def test_processes_of_slurm_and_torchrun_train_as_those_of_one_command(tiny_data
     assert [process.returncode for process in processes] == [0] * 5
     assert printed == [f"wrote {runs[0]}\n", f"wrote {runs[1]}\n", "", f"wrote {runs[2]}\n", ""]
     assert tiny.weights(runs[0]) == tiny.weights(runs[1]) == tiny.weights(runs[2]) != {}
+
+
+@pytest.mark.slow
+def test_one_device_in_a_job_of_several_processes_trains_as_outside(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lightning's own SLURM would refuse the number of processes, and read checkpoints of the working folder."""
+    (tmp_path / "hpc_ckpt_1.ckpt").write_bytes(b"of another training")
+    monkeypatch.chdir(tmp_path)
+    job = {name: value for name, value in SLURM.items() if name != "SLURM_NTASKS_PER_NODE"}
+    processes = [
+        started(tiny_data, tmp_path / name, "--training.epochs", "1", **variables)
+        for name, variables in (("outside", {}), ("inside", {**job, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}))
+    ]
+    said = [process.communicate(timeout=PATIENCE)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert tiny.weights(tmp_path / "inside") == tiny.weights(tmp_path / "outside") != {}
 
 
 @pytest.mark.slow

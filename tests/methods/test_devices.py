@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.methods.fit import fit
 from ropes.methods.optimisation import Optimisation
@@ -156,6 +157,20 @@ def test_killed_training_resumes(devices: int, tmp_path: Path, capsys: pytest.Ca
     )
     line = "ropes: joint was trained on 2 devices up to step 2 and resumes on 1"
     assert (line in capsys.readouterr().err) == (devices == 1)
+
+
+def test_result_of_another_number_of_devices_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(TwoParts(steps=2), tmp_path, 2)
+    summary = read_json(tmp_path / "stage.json")
+    assert summary["devices"] == 2
+    for devices in (2, 1):
+        with training_team(devices, 1):
+            again = train(
+                TwoParts(steps=2), batch_at, folder=tmp_path, fingerprint="x", description="joint", precision="32-true"
+            )
+        assert again == summary
+        line = "ropes: joint was trained on 2 devices, not on 1"
+        assert (line in capsys.readouterr().err) == (devices == 1)
 
 
 def test_terminal_interrupts_process_0_alone() -> None:

@@ -8,10 +8,14 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
+from numpy.typing import NDArray
+from PIL import Image
 
 from ropes.common.files import as_json, read_json
+from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.fit import fit
 from ropes.methods.ropes.stages import LDRStage
@@ -52,6 +56,11 @@ def in_table(run: Path) -> Curves:
     return dict(curves)
 
 
+def read_picture(run: Path, name: str) -> NDArray[np.uint8]:
+    with Image.open(run / "logs" / "csv" / f"{name}.png") as picture:
+        return np.asarray(picture)
+
+
 @pytest.fixture
 def csv_run(tiny_data: Path, tmp_path: Path) -> Path:
     logged_fit(tiny_data, tmp_path / "run", "csv")
@@ -67,6 +76,12 @@ def test_log_has_the_curves_of_all_stages_and_the_recipe(csv_run: Path, tiny_dat
     assert (stored["method"], stored["seed"], stored["setting"]) == ("ropes", 0, "tiny")
     assert stored["ldr_training"]["weight_decay"] == RECIPE.ldr_training.weight_decay
     assert stored["ae1"] == as_json(vars(RECIPE.ae1))
+    images, rebuilt = (read_picture(csv_run, name) for name in ("images", "reconstructions"))
+    frames = open_dataset(tiny_data).read_images(range(8))  # cameras below one another, poses side by side
+    expected = frames.transpose(1, 2, 0, 3).reshape(2 * tiny.SIDE, 8 * tiny.SIDE)
+    np.testing.assert_array_equal(images, np.repeat(expected[..., None], 3, axis=-1))
+    assert rebuilt.shape == images.shape
+    assert rebuilt.std() > 0
 
     logged_fit(tiny_data, tmp_path / "plain", None)
     assert tiny.weights(tmp_path / "plain") == tiny.weights(csv_run)
@@ -139,7 +154,10 @@ class Recorder:
         self.hyperparameters: dict[str, Any] = {}
         self.ended, self.experiment_id, self.run_id = "", "1", "new"
         self.deleted: list[str] = []
+        self.pictures: dict[str, tuple[int, ...]] = {}
         self.experiment = SimpleNamespace(
+            add_image=lambda name, picture, dataformats: self.pictures.update({name: picture.shape}),
+            log_image=lambda run, picture, file: self.pictures.update({file.removesuffix(".png"): picture.shape}),
             search_runs=lambda _: [SimpleNamespace(info=SimpleNamespace(run_id=name)) for name in ("new", "old")],
             delete_run=self.deleted.append,
         )
@@ -150,6 +168,9 @@ class Recorder:
     def log_metrics(self, values: dict[str, float], step: int) -> None:
         for name, value in values.items():
             self.curves[name].append((step, value))
+
+    def log_image(self, key: str, images: list[NDArray[np.uint8]]) -> None:
+        self.pictures[key] = images[0].shape
 
     def save(self) -> None:
         """Nothing is held back."""
@@ -181,6 +202,8 @@ def test_every_logger_gets_the_curves_and_stays_offline(
     (log,) = made
     assert log.curves == recorded(run)
     assert (log.hyperparameters["method"], log.ended) == ("ropes", "success")
+    shape = 2 * tiny.SIDE, 8 * tiny.SIDE, 3
+    assert log.pictures == {"images": shape, "reconstructions": shape}
     if logger == "tensorboard":
         assert (log.args, log.kwargs) == ((run / "logs",), {"name": "tensorboard", "version": ""})
     elif logger == "wandb":
@@ -213,10 +236,20 @@ def test_event_files_of_tensorboard_have_the_curves(tiny_data: Path, tmp_path: P
     events.Reload()
     expected = recorded(tmp_path / "run")
     assert set(events.Tags()["scalars"]) - {"hp_metric"} == set(expected)
+    assert sorted(events.Tags()["images"]) == ["images", "reconstructions"]
     for name, points in expected.items():
         found = [(event.step, event.value) for event in events.Scalars(name)]
         assert [step for step, _ in found] == [step for step, _ in points]
         assert [value for _, value in found] == pytest.approx([value for _, value in points], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_log_of_an_encoder_shows_where_it_looks(tiny_data: Path, tmp_path: Path) -> None:
+    fit(tiny_data, tmp_path, tiny.short(tiny.encoder_recipe()), show=False, logger="csv")
+    images, attention = (read_picture(tmp_path, name).astype(int) for name in ("images", "attention"))
+    assert not (tmp_path / "logs" / "csv" / "reconstructions.png").exists()
+    assert (attention <= images).all()
+    assert (attention < images).any()
 
 
 def test_stage_without_a_record_writes_nothing(tmp_path: Path) -> None:

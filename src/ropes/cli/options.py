@@ -75,7 +75,7 @@ def require_cluster(on: str | None, gpus_per_fit: float | None = None, **others:
     if gpus_per_fit is not None:
         if on is None:
             raise UserError("--gpus-per-fit goes with --on; leave it out")
-        if not (0 <= gpus_per_fit <= 1 or gpus_per_fit == math.floor(gpus_per_fit) > 0):
+        if not (0 <= gpus_per_fit <= 1 or (gpus_per_fit > 0 and gpus_per_fit.is_integer())):
             raise UserError(f"--gpus-per-fit is {gpus_per_fit:g}; give a share between 0 and 1, or a whole number")
 
 

@@ -4,6 +4,7 @@ Ray starts the processes, moves arguments and results, and repeats the calls of 
 ropes and its libraries in the versions of this machine, because the bytes of results depend on them.
 """
 
+import re
 import secrets
 import sys
 import time
@@ -14,7 +15,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ropes.common.cluster_node import answer, opened, require_versions, run_job, versions
+from ropes.common.cluster_node import (
+    Expected,
+    answer,
+    opened,
+    require_equal,
+    require_versions,
+    run_job,
+    versions,
+)
 from ropes.common.processes import raise_failures
 from ropes.errors import UserError
 
@@ -24,6 +33,8 @@ _RETRIES, _AHEAD = 3, 3
 _LOOK, _PATIENCE = 10.0, 60.0
 #: How often a node that does not answer is asked, a second apart.
 _TRIES = 60
+#: What Ray says of a function, or of its arguments, where a node cannot import ropes.
+_NOT_IMPORTED = re.compile(r"failed to import on the worker|No module named '?ropes\b")
 #: A function of a module, or a partial of one.
 Job = Callable[[], None]
 
@@ -40,9 +51,9 @@ class Cluster:
 
     def __init__(self, ray: ModuleType) -> None:
         self._ray = ray
-        self._expected = versions()
+        self._expected = Expected(versions())
         for name, found in self._ask(versions):
-            require_versions(self._expected, found, name)
+            require_versions(self._expected.versions, found, name)
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that compute.
@@ -88,7 +99,7 @@ class Cluster:
         return max(1, int(min(shares)))
 
     def require_same(self, function: Callable[[], object], what: str) -> None:
-        """Check that a function returns the same on every node as here.
+        """Check that a function returns the same on every node as here, also on nodes that join later.
 
         Args:
             function: of a module, or a partial of one.
@@ -99,8 +110,8 @@ class Cluster:
         """
         ours = function()
         for name, theirs in self._on_each_node(function):
-            if theirs != ours:
-                raise UserError(f"node {name} has another {what} than this machine; give every node the same")
+            require_equal(ours, theirs, what, name)
+        self._expected = Expected(self._expected.versions, (*self._expected.same, (function, ours, what)))
 
     def require_folder(self, folder: Path) -> None:
         """Check that every node sees a folder of this machine at the same path.
@@ -162,7 +173,9 @@ class Cluster:
         Raises:
             UnfinishedError: some jobs failed; raised after all jobs ended, with their number.
         """
-        task, smallest = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job), self._smallest
+        smallest = self._smallest
+        needed = min(max(threads, default=1), smallest), gpus
+        task = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job)
         running: dict[Any, int] = {}
         failed: list[str] = []
         try:
@@ -170,7 +183,7 @@ class Cluster:
                 share = task.options(num_cpus=min(count, smallest))
                 running[share.remote(self._expected, job, count, gpus > 0)] = number
             while running:
-                ended = self._first(list(running))
+                ended = self._first(list(running), *needed)
                 number = running.pop(ended)
                 try:
                     self._result(ended)
@@ -211,13 +224,20 @@ class Cluster:
                     time.sleep(1)
         return list(answers.values())
 
-    def _first(self, calls: list[Any]) -> Any:
-        """The first call that ends; looks every few seconds whether a node is left."""
+    def _first(self, calls: list[Any], cpus: float = 1, gpus: float = 0) -> Any:
+        """The first call that ends; looks every few seconds whether a node is left that can run calls of this size.
+
+        Raises:
+            UserError: there is none.
+        """
         while True:
             ended, _ = self._ray.wait(calls, num_returns=1, timeout=_LOOK)
             if ended:
                 return ended[0]
-            self._nodes()
+            resources = [node["Resources"] for node in self._nodes()]
+            if not any(each["CPU"] >= cpus and each.get("GPU", 0) >= gpus for each in resources):
+                size = f"{cpus:g} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
+                raise UserError(f"no node of the Ray cluster with {size} is left; run the same command again")
 
     def _result(self, call: Any) -> Any:
         """The result of a call of `answer` or `run_job`."""
@@ -227,8 +247,10 @@ class Cluster:
         try:
             return self._ray.get(call)
         except self._ray.exceptions.RayError as error:
-            if isinstance(error, self._ray.exceptions.RayTaskError):  # a bug
-                raise
+            if isinstance(error, self._ray.exceptions.RayTaskError):
+                if _NOT_IMPORTED.search(str(error)):  # on a node that has joined after the others were checked
+                    raise UserError("a node of the Ray cluster cannot import ropes; install it there") from error
+                raise  # a bug
             reason = str(error).strip().partition("\n")[0]
             raise UserError(f"the Ray cluster lost a call ({reason}); run the same command again") from error
 

@@ -1,9 +1,11 @@
 """What a node of a cluster runs: calls whose errors travel back as text, after a check of its versions."""
 
 import os
+import secrets
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ropes.common.hardware import tune_allocator
@@ -56,6 +58,48 @@ def require_versions(expected: Versions, found: Versions, node: str) -> None:
             raise UserError(f"node {node} {has}, and {here}; install the same versions on all nodes and here")
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What every node must have in common with the machine that deals the calls.
+
+    Attributes:
+        versions: of packages.
+        same: functions, what they return there, and what that is.
+        token: changes with the others: a process checks itself once.
+    """
+
+    versions: Versions
+    same: tuple[tuple[Callable[[], object], object, str], ...] = ()
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+_checked: set[str] = set()
+
+
+def require_expected(expected: Expected, node: str) -> None:
+    """Check this process, which may be of a node that has joined after the others were checked.
+
+    Raises:
+        UserError: something differs.
+    """
+    if expected.token in _checked:
+        return
+    require_versions(expected.versions, versions(), node)
+    for function, ours, what in expected.same:
+        require_equal(ours, function(), what, node)
+    _checked.add(expected.token)
+
+
+def require_equal(ours: object, theirs: object, what: str, node: str) -> None:
+    """Check what a node has against what this machine has.
+
+    Raises:
+        UserError: it differs.
+    """
+    if theirs != ours:
+        raise UserError(f"node {node} has another {what} than this machine; give every node the same")
+
+
 def opened(answer: tuple[bool, Any]) -> Any:
     """The result in an answer.
 
@@ -68,11 +112,11 @@ def opened(answer: tuple[bool, Any]) -> Any:
     return content
 
 
-def answer(expected: Versions, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
+def answer(expected: Expected, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
     """Call a function on a node: True and its result, or False and the message of a user's error there."""
     node = socket.gethostname()
     try:
-        require_versions(expected, versions(), node)  # a node may have joined after the others were checked
+        require_expected(expected, node)
     except UserError as error:
         return False, str(error)
     try:
@@ -81,7 +125,7 @@ def answer(expected: Versions, function: Callable[..., Any], *arguments: Any) ->
         return False, f"{error} (on node {node})"
 
 
-def run_job(expected: Versions, job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
+def run_job(expected: Expected, job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
     """Run a job on a node, in a new process."""
     if not gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before CUDA is used

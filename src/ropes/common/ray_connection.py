@@ -6,6 +6,7 @@ import secrets
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -22,6 +23,8 @@ from ropes.errors import UserError
 
 #: Seconds in which a cluster must answer.
 _ANSWER = 5.0
+#: Seconds in which its head must say that it is well, with the start of a process of Ray.
+HEALTH_WITHIN = 30.0
 #: Environment variables that Ray reads when it is imported: it sends no usage statistics, does not print what happens
 #: on nodes (its only switch for the end of a node is the one for repeated lines), and its processes are not less urgent
 #: than others.
@@ -98,8 +101,10 @@ def _start(ray: ModuleType, on: str, folder: str | None) -> None:
         host, _, port = on.removeprefix("ray://").rpartition(":")
         try:  # Ray itself tries for two minutes
             socket.create_connection((host, int(port)), timeout=_ANSWER).close()
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:
             raise UserError(f"no Ray cluster answers at {on} ({error}); is it running, and the port open?") from error
+        if not on.startswith("ray://"):
+            _require_head(on)
     try:
         with _silent(), _own_signals():
             ray.init(**options)
@@ -108,6 +113,22 @@ def _start(ray: ModuleType, on: str, folder: str | None) -> None:
         if on == "auto":
             raise UserError("no Ray cluster runs on this machine; run ray start --head, or give local") from error
         raise UserError(f"cannot use Ray on {on}: {' '.join(str(error).split())[:300]}") from error
+
+
+def _require_head(address: str) -> None:
+    """Check that the head of a Ray cluster answers: before another server `ray.init` waits for minutes.
+
+    Raises:
+        UserError: it does not.
+    """
+    words = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=HEALTH_WITHIN)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise UserError(
+            f"what answers at {address} is not the head of a Ray cluster of this version, or has another token; give "
+            "the address that ray start --head printed"
+        ) from error
 
 
 @contextmanager

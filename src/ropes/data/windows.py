@@ -66,6 +66,10 @@ class WindowedImages:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def close(self) -> None:
+        """Decode no further shard; reading ends here."""
+        self._pool.shutdown(cancel_futures=True)
+
     def prepare(self, shards: Ints) -> None:
         """Fetch and decode these shards in the background."""
         for shard in shards.tolist():

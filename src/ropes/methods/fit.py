@@ -9,7 +9,7 @@ from typing import Any
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
-from ropes.data.layout import dataset_folder
+from ropes.data.layout import dataset_folder, open_dataset
 from ropes.errors import UserError
 from ropes.methods.optimisation import Preset
 from ropes.methods.recipes import Recipe
@@ -54,8 +54,8 @@ def fit(
         precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the faster one on this machine.  A
             resumed run keeps its precision.  Stages that compute score differences always use float32.
         show: show progress.
-        logger: "csv", "mlflow", "tensorboard" or "wandb" writes curves and recipe to `logs` in the folder, and sends
-            nothing; None for no log.  A resumed fit needs it again.
+        logger: "csv", "mlflow", "tensorboard" or "wandb" writes curves, recipe and pictures to `logs` in the folder,
+            and sends nothing; None for no log.  A resumed fit needs it again.
         devices: GPUs, or without a GPU processes, that train together on each machine.
         nodes: machines.  SLURM or torchrun must start a process for each device of each machine; on one machine this
             function starts the processes itself.
@@ -97,4 +97,9 @@ def fit(
                 raise UserError(f"method {method} writes no log; leave --logger out")
             options["log"] = log
         run: Run = function(dataset_folder(data), Path(out), recipe, seed, **options)
+        if log is not None and entry.learns == "joints":
+            from ropes.methods.log_pictures import log_pictures  # only for a log
+
+            for name, picture in log_pictures(Path(out), open_dataset(data)).items():
+                log.add_picture(name, picture)
     return replace(run, folder=Path(out))

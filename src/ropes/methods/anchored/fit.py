@@ -6,6 +6,8 @@ well as possible has therefore learned the joints.  Anchors add exact informatio
 stays the same.
 """
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,8 +108,25 @@ def fit(
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
-    cache = _images(dataset, recipe, show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
+    with _images(dataset, recipe, show) as cache:
+        images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
+        return _fit(dataset, images, run, out, floors, precision=precision, show=show, log=log)
+
+
+def _fit(
+    dataset: Dataset,
+    images: TrainingImages,
+    run: Run,
+    out: Path,
+    floors: dict[str, float | None],
+    *,
+    precision: RequestedPrecision,
+    show: bool,
+    log: RunLog | None,
+) -> Run:
+    """Fit on images that have been checked; `floors` are the Bayes floors of the contrasts."""
+    recipe = run.recipe
+    assert isinstance(recipe, EncoderRecipe)
     between = None
     if has_chains(dataset) and frames_per_move(dataset):
         moves = ImageCache(dataset, MOVES, recipe.encoder.input_size, progress=show)
@@ -116,11 +135,11 @@ def fit(
     images, registration = register(images, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
 
     def poses_of(images: TrainingImages) -> AnchoredPoses | ChainPoses | RegimePoses:
-        if method == "ldr":
-            return RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
+        if run.method == "ldr":
+            return RegimePoses.of(images, dataset.joints, recipe.val_fraction, run.seed)
         if has_chains(dataset):
-            return ChainPoses.of(images, between, dataset.joints, recipe.val_fraction, seed)
-        return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
+            return ChainPoses.of(images, between, dataset.joints, recipe.val_fraction, run.seed)
+        return AnchoredPoses.of(dataset, images, recipe.val_fraction, run.seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
@@ -152,14 +171,17 @@ def fit(
     return context.run
 
 
-def _images(dataset: Dataset, recipe: EncoderRecipe, show: bool) -> ImageCache | WindowedImages:
-    """The training images: all in one file of the cache, or shard by shard."""
+@contextmanager
+def _images(dataset: Dataset, recipe: EncoderRecipe, show: bool) -> Iterator[ImageCache | WindowedImages]:
+    """The training images while the context lasts: all in one file of the cache, or shard by shard."""
     size, window = recipe.encoder.input_size, recipe.shards_in_window
     if window is None:
-        return ImageCache(dataset, "train", size, progress=show)
+        yield ImageCache(dataset, "train", size, progress=show)
+        return
     if has_chains(dataset):
         raise UserError(f"{dataset.path} has chains of moves, which span shards; leave --shards-in-window out")
-    return WindowedImages(dataset, "train", size, window)
+    with closing(WindowedImages(dataset, "train", size, window)) as windows:
+        yield windows
 
 
 def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Ints:

@@ -128,22 +128,25 @@ def train(
         log: called with the history after every step; None for no log.
 
     Returns:
-        The summary stored in the folder: fingerprint, history, seconds.
+        The summary stored in the folder: fingerprint, history, seconds, and the number of devices if there were
+        several.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, after a checkpoint was saved; SIGTERM is passed on in the same way.
         UserError: the stage cannot be sent to the other processes of the team.
     """
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
+    team = current_team()
+    devices = 1 if team is None else team.share.devices
     if (summary := _ended(folder, fingerprint)) is not None:
+        if show and (before := summary.get("devices", 1)) != devices:
+            print(f"ropes: {description} was trained on {before} devices, not on {devices}", file=sys.stderr)
         load_weights(stage.network, folder / WEIGHTS)
         stage.network.eval()
         return summary
     stored = _checkpoint(checkpoint_path, fingerprint)
     start = int(stored["checkpoint"]["global_step"]) if stored else 0
     folder.mkdir(parents=True, exist_ok=True)
-    team = current_team()
-    devices = 1 if team is None else team.share.devices
     if show and stored and (before := stored.get("devices", 1)) != devices:
         print(f"ropes: {_changed_devices(description, start, before, devices)}", file=sys.stderr)
     if team is not None:
@@ -172,6 +175,8 @@ def train(
     save_weights(stage.network, folder / WEIGHTS)
     seconds = round(stage.seconds + time.monotonic() - stage.began, 1)
     summary = {"fingerprint": fingerprint, "history": stage.history, "seconds": seconds}
+    if devices > 1:
+        summary["devices"] = devices
     write_json(summary_path, summary)
     checkpoint_path.unlink(missing_ok=True)
     if saver.signal is not None:

@@ -1,4 +1,4 @@
-"""The log of a fit: its curves and its recipe, by one of Lightning's loggers, in the folder `logs` of the run.
+"""The log of a fit: curves, recipe and pictures, by one of Lightning's loggers, in the folder `logs` of the run.
 
 The curves in a log are those that stages record and that checkpoints contain.  Every call of a fit writes the log anew,
 with the curves of finished stages and of a restored checkpoint.  A resumed fit therefore repeats no step in it.
@@ -13,6 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ropes.common import png
+from ropes.common.arrays import Images
+from ropes.common.files import atomic_path
 from ropes.errors import UserError, require_name
 
 if TYPE_CHECKING:
@@ -73,6 +76,19 @@ class RunLog(AbstractContextManager["RunLog"]):
             self._logger.log_metrics(values, step=int(history["steps"][record]))
             self._logger.save()
         self._logged[stage] = len(history["steps"])
+
+    def add_picture(self, name: str, picture: Images) -> None:
+        """Write a picture, uint8 (height, width, 3)."""
+        logger: Any = self._logger
+        if self.name == "tensorboard":
+            logger.experiment.add_image(name, picture, dataformats="HWC")
+        elif self.name == "wandb":
+            logger.log_image(name, [picture])
+        elif self.name == "mlflow":
+            logger.experiment.log_image(logger.run_id, picture, f"{name}.png")
+        else:
+            with atomic_path(self.run / LOGS / self.name / f"{name}.png") as path:
+                path.write_bytes(png.encode(picture))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

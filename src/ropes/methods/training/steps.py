@@ -1,6 +1,7 @@
 """The steps of a stage by Lightning's trainer, on one device or with a team."""
 
 import logging
+import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.strategies import DDPStrategy
 from torch.utils.data import DataLoader, IterableDataset
@@ -124,7 +126,8 @@ def run_steps(
         team: the processes of the training; None on one device.
     """
     loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
-    devices: dict[str, Any] = {"accelerator": "auto", "devices": 1, "plugins": [checkpoints]}
+    # Lightning would find SLURM by itself, check the job's number of processes and add checkpoints of its own.
+    devices: dict[str, Any] = {"accelerator": "auto", "devices": 1, "plugins": [checkpoints, LightningEnvironment()]}
     if team is not None:
         devices = {
             "accelerator": "cpu" if device_kind() == "cpu" else "gpu",
@@ -147,6 +150,7 @@ def run_steps(
             enable_progress_bar=False,
             enable_model_summary=False,
             use_distributed_sampler=False,
+            default_root_dir=os.devnull,  # where Lightning would look for checkpoints of SLURM jobs
             **devices,
         )
         stage.device_share = Share() if team is None else team.share

@@ -5,6 +5,7 @@ machine it starts the other processes itself. SLURM and torchrun start all proce
 their numbers and their addresses.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,44 +19,24 @@ from typing import Any
 
 import torch
 from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
-from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from torch import distributed
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from ropes.common.hardware import device_kind, usable_cores
 from ropes.errors import UserError
+from ropes.methods.training.environments import LocalEnvironment, started_by
 from ropes.methods.training.sharing import Share
 
 #: Seconds until all processes have to be there.
 JOIN_WITHIN = 300.0
 #: Longest time between two messages; others wait for process 0 while it does everything but training.
 _SILENCE = timedelta(days=30)
+#: Longest time between the gradients of two processes, as in torch: they compute the same step.
+_STEP = timedelta(minutes=30)
 #: Seconds within which a process ends whose connection is lost: the system closes its connections first.
 _LAST_MOMENTS = 5.0
 _AGAIN = "run the same command again to resume"
-
-
-class LocalEnvironment(LightningEnvironment):
-    """Processes on this machine that process 0 starts."""
-
-    def __init__(self, rank: int) -> None:
-        super().__init__()
-        self.rank = rank
-
-    @property
-    def creates_processes_externally(self) -> bool:
-        """Lightning starts none."""
-        return True
-
-    def local_rank(self) -> int:
-        """Number of this process."""
-        return self.rank
-
-    def node_rank(self) -> int:
-        """There is one machine."""
-        return 0
 
 
 @dataclass
@@ -81,7 +62,11 @@ class Team:
     @property
     def threads(self) -> int:
         """Threads of each process of a machine while they train on its cores."""
-        return max(1, usable_cores() // self.devices) if device_kind() == "cpu" else torch.get_num_threads()
+        if device_kind() != "cpu":
+            return torch.get_num_threads()
+        if isinstance(self.environment, SLURMEnvironment) and (own := os.environ.get("SLURM_CPUS_PER_TASK")):
+            return max(1, min(int(own), usable_cores()))  # SLURM binds each process to its own cores
+        return max(1, usable_cores() // self.devices)
 
     def send(self, content: Any = None) -> Any:
         """What process 0 gives; the others give nothing."""
@@ -95,15 +80,16 @@ class Team:
         distributed.broadcast(decision, src=0, group=self.messages)
         return bool(decision[0]), bool(decision[1])
 
-    def fault(self) -> str:
-        """Why a message did not arrive."""
+    def fault(self, error: BaseException) -> str:
+        """Why a message did not arrive, of which `error` tells."""
         end = time.monotonic() + _LAST_MOMENTS
         while self.started and time.monotonic() < end:
             for number, process in enumerate(self.started, start=1):
                 if process.poll() is not None:
                     return f"process {number} of the training ended with code {process.returncode}; {_AGAIN}"
             time.sleep(0.01)
-        return f"process {self.share.rank} of the training lost the connection to another; {_AGAIN}"
+        reason = str(error).strip().partition("\n")[0]
+        return f"process {self.share.rank} of the training lost the connection to another ({reason}); {_AGAIN}"
 
 
 _TEAM: ContextVar[Team | None] = ContextVar("team", default=None)
@@ -120,8 +106,8 @@ def global_rank(devices: int, nodes: int) -> int:
     Raises:
         UserError: a cluster has started another number of processes than `devices` on each of `nodes` machines.
     """
-    environment = None if devices * nodes == 1 else _cluster(devices, nodes)
-    return 0 if environment is None else environment.global_rank()
+    cluster = None if devices * nodes == 1 else started_by(devices, nodes)
+    return 0 if cluster is None else cluster.rank
 
 
 def is_lost_connection(error: BaseException) -> bool:
@@ -139,14 +125,14 @@ def training_team(devices: int, nodes: int) -> Iterator[Team | None]:
     if devices * nodes == 1:
         yield None
         return
-    environment = _cluster(devices, nodes)
-    if environment is None:
+    cluster = started_by(devices, nodes)
+    if cluster is None:
         store = _store("127.0.0.1", 0, is_first=True)
         started = [_start(rank, devices, store.port) for rank in range(1, devices)]
-        environment = LocalEnvironment(0)
+        environment: ClusterEnvironment = LocalEnvironment(0)
     else:
-        rank = environment.global_rank()
-        store, started = _store(environment.main_address, environment.main_port, is_first=rank == 0), []
+        store, started = _store(cluster.host, cluster.port, is_first=cluster.rank == 0), []
+        environment = cluster.environment
     token = None
     try:
         team = join(environment, store, devices, nodes, started)
@@ -160,7 +146,7 @@ def training_team(devices: int, nodes: int) -> Iterator[Team | None]:
         if not is_lost_connection(error):
             raise
         early = f"process 0 of the training ended while the processes joined; {_AGAIN}"
-        raise UserError(early if token is None else team.fault()) from error
+        raise UserError(early if token is None else team.fault(error)) from error
     finally:
         if token is not None:
             _TEAM.reset(token)
@@ -188,7 +174,7 @@ def join(
     if share.rank == 0:
         _wait_for_all(store, share.devices, started)
     backend = "gloo" if device_kind() == "cpu" else "nccl"
-    distributed.init_process_group(backend, store=store, rank=share.rank, world_size=share.devices, timeout=_SILENCE)
+    distributed.init_process_group(backend, store=store, rank=share.rank, world_size=share.devices, timeout=_STEP)
     messages = distributed.new_group(backend="gloo", timeout=_SILENCE)
     return Team(environment, devices, nodes, share, messages, started)
 
@@ -209,33 +195,6 @@ def spared() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _cluster(devices: int, nodes: int) -> ClusterEnvironment | None:
-    """The cluster that has started this process; None without one.
-
-    Raises:
-        UserError: it has started another number of processes, or there is no cluster although there are several nodes.
-    """
-    environment: ClusterEnvironment
-    try:
-        if SLURMEnvironment.detect():
-            environment = SLURMEnvironment(auto_requeue=False)
-        elif TorchElasticEnvironment.detect():
-            environment = TorchElasticEnvironment()
-        elif nodes == 1:
-            return None
-        else:
-            raise UserError(f"--nodes {nodes} needs srun of SLURM, or torchrun, to start the processes of each node")
-        environment.validate_settings(devices, nodes)
-    except (RuntimeError, ValueError) as error:  # Lightning's own checks
-        raise UserError(" ".join(str(error).split())) from error
-    if (count := environment.world_size()) != devices * nodes:
-        raise UserError(
-            f"{count} processes were started, and --devices {devices} on {nodes} nodes need {devices * nodes}; "
-            "start one process for each device"
-        )
-    return environment
 
 
 def _store(host: str, port: int, *, is_first: bool) -> TCPStore:
