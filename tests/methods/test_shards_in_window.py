@@ -1,13 +1,17 @@
 """Batches from windows of shards, for data whose decoded images exceed the disk."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Semaphore, Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ropes.data import windows
 from ropes.data.batches import TrainingImages
-from ropes.data.cache import ImageCache
+from ropes.data.cache import ImageCache, decode_frames
 from ropes.data.layout import open_dataset
 from ropes.data.windows import WindowedImages
 from ropes.errors import UserError
@@ -16,6 +20,7 @@ from ropes.methods.fit import fit
 from ropes.methods.training.sampling import EpochShuffle
 from tests import tiny, tiny_chains
 from tests.kills import killed
+from tests.timeouts import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +56,27 @@ def test_decoded_shards_keep_the_limit_of_the_cache(data: Path, cache: Path, mon
     for row in range(80):
         windows.read([row])
     assert len(list(cache.glob("*-shard-*.npy"))) <= 3  # two windows of one shard, and the last one written
+
+
+def test_closed_windows_decode_no_shard_in_the_queue(data: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = Semaphore(0), Event()
+
+    def decode(*given: Any, **named: Any) -> Iterator[int]:
+        begun.release()
+        assert go_on.wait(PATIENCE)
+        yield from decode_frames(*given, **named)
+
+    monkeypatch.setattr(windows, "decode_frames", decode)
+    monkeypatch.setattr(windows, "usable_cores", lambda: 1)
+    images = WindowedImages(open_dataset(data), "train", tiny.SIDE, 2)
+    images.prepare(np.unique(images.shard)[:3])
+    assert begun.acquire(timeout=PATIENCE)
+    closing = Thread(target=images.close)
+    closing.start()
+    go_on.set()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
+    assert not begun.acquire(blocking=False)
 
 
 @pytest.mark.parametrize("batch", [5, 16, 33])
