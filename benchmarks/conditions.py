@@ -157,16 +157,18 @@ def _two_at_a_time(attempt: _Try) -> Iterator[str | None]:
 
 
 def _damaged_cache(attempt: _Try) -> Iterator[str | None]:
-    """One byte of the cache changed; the damage is found, or makes no difference."""
-    files = sorted(path for path in attempt.undisturbed.home.rglob("*") if path.is_file() and path.stat().st_size)
-    for path in files:
+    """One byte of the cache that this command makes changed; the damage is found, or makes no difference."""
+    yield attempt.ends()
+    own = attempt.scratch / "own-cache"
+    attempt.home.rename(own)
+    for path in sorted(path for path in own.rglob("*") if path.is_file() and path.stat().st_size):
         for _ in range(_DAMAGES):
             shutil.rmtree(attempt.home, ignore_errors=True)
             shutil.rmtree(attempt.out, ignore_errors=True)
-            shutil.copytree(attempt.undisturbed.home, attempt.home)
+            shutil.copytree(own, attempt.home)
             content = bytearray(path.read_bytes())
             content[attempt.draw.randrange(len(content))] ^= attempt.draw.randrange(1, 256)
-            (attempt.home / path.relative_to(attempt.undisturbed.home)).write_bytes(content)
+            (attempt.home / path.relative_to(own)).write_bytes(content)
             code = attempt.start().wait()
             if code:
                 yield refusal_fault(code, attempt.log)
