@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -192,18 +193,24 @@ def test_a_node_with_another_version_is_refused(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.slow
-def test_a_node_that_joins_late_and_cannot_import_the_package_is_named(
-    cluster: Cluster, nodes: Nodes, tmp_path: Path
-) -> None:
-    (tmp_path / "ropes").mkdir()
-    (tmp_path / "ropes" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'ropes'\")\n")
-    nodes.kill_second()
-    other = nodes.add(str(tmp_path))
+def stub_of_ray(*resources: dict[str, float]) -> Mock:
+    """Ray with one node, whose resources are these at each look, at last always the last; no call ever ends."""
+    node = {"Alive": True, "NodeID": "ab" * 28, "NodeManagerHostname": "a", "NodeManagerAddress": "b"}
+    looks = chain(resources, repeat(resources[-1]))
+    ray = Mock(exceptions=import_module("ray").exceptions)
+    ray.nodes.side_effect = lambda: [node | {"Resources": next(looks)}]
+    ray.get.return_value = versions()
+    ray.wait.return_value = [], []
+    return ray
+
+
+def test_a_node_that_joins_late_and_cannot_import_the_package_is_named() -> None:
+    ray, errors = stub_of_ray({"CPU": 4.0}), import_module("ray").exceptions
+    cluster = Cluster(ray)
+    ray.get.side_effect = errors.RayTaskError("answer", "No module named 'ropes'", ModuleNotFoundError())
     with pytest.raises(UserError, match=r"^a node of the Ray cluster cannot import ropes; install it there$"):
         cluster.require_same(partial(int, "1"), "number")
-    nodes.remove(other)
-    nodes.restart_second()
+    assert ray.get.call_count == 2  # it is not asked again
 
 
 def test_a_process_of_a_node_checks_itself_once() -> None:
@@ -222,12 +229,7 @@ def test_a_process_of_a_node_checks_itself_once() -> None:
 
 
 def test_jobs_that_no_node_can_run_any_more_end_with_one_line() -> None:
-    with_gpu = {"Alive": True, "NodeID": "ab" * 28, "NodeManagerHostname": "a", "NodeManagerAddress": "b"}
-    seen = iter([{"CPU": 4.0, "GPU": 1.0}] * 3 + [{"CPU": 4.0}])
-    ray = Mock(exceptions=import_module("ray").exceptions)
-    ray.nodes.side_effect = lambda: [with_gpu | {"Resources": next(seen)}]
-    ray.get.return_value = versions()
-    ray.wait.return_value = [], []  # no call ever ends
+    ray = stub_of_ray(*[{"CPU": 4.0, "GPU": 1.0}] * 3, {"CPU": 4.0})
     with pytest.raises(UserError, match=r"^no node of the Ray cluster with 2 CPUs and 1 GPUs is left; run the same"):
         Cluster(ray).run_all([fail], threads=[2], finished=print, gpus=1)
 

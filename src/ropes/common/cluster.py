@@ -39,6 +39,10 @@ _NOT_IMPORTED = re.compile(r"failed to import on the worker|No module named '?ro
 Job = Callable[[], None]
 
 
+class MissingPackageError(UserError):
+    """A node cannot import ropes."""
+
+
 class Cluster:
     """A Ray cluster that this process is connected to, see `ropes.common.ray_connection.connect`.
 
@@ -218,6 +222,8 @@ class Cluster:
                 name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
                 try:
                     answers[node["NodeID"]] = name, self._got(calls[node["NodeID"]])
+                except MissingPackageError:
+                    raise
                 except UserError:  # it has just joined, or just died and will leave the list
                     if (tries := tries + 1) == _TRIES:
                         raise
@@ -249,7 +255,9 @@ class Cluster:
         except self._ray.exceptions.RayError as error:
             if isinstance(error, self._ray.exceptions.RayTaskError):
                 if _NOT_IMPORTED.search(str(error)):  # on a node that has joined after the others were checked
-                    raise UserError("a node of the Ray cluster cannot import ropes; install it there") from error
+                    raise MissingPackageError(
+                        "a node of the Ray cluster cannot import ropes; install it there"
+                    ) from error
                 raise  # a bug
             reason = str(error).strip().partition("\n")[0]
             raise UserError(f"the Ray cluster lost a call ({reason}); run the same command again") from error

@@ -13,13 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ropes.common import png
-from ropes.common.arrays import Images
-from ropes.common.files import atomic_path
 from ropes.errors import UserError, require_name
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
+
+    from ropes.common.arrays import Images
 
 #: Each logger has the name of the package that it needs; csv is part of Python.
 LoggerName = Literal["csv", "mlflow", "tensorboard", "wandb"]
@@ -77,7 +76,7 @@ class RunLog(AbstractContextManager["RunLog"]):
             self._logger.save()
         self._logged[stage] = len(history["steps"])
 
-    def add_picture(self, name: str, picture: Images) -> None:
+    def add_picture(self, name: str, picture: "Images") -> None:
         """Write a picture, uint8 (height, width, 3)."""
         logger: Any = self._logger
         if self.name == "tensorboard":
@@ -87,6 +86,9 @@ class RunLog(AbstractContextManager["RunLog"]):
         elif self.name == "mlflow":
             logger.experiment.log_image(logger.run_id, picture, f"{name}.png")
         else:
+            from ropes.common import png  # the command line imports this module for its names
+            from ropes.common.files import atomic_path
+
             with atomic_path(self.run / LOGS / self.name / f"{name}.png") as path:
                 path.write_bytes(png.encode(picture))
 
