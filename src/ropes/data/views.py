@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ropes.common.arrays import Images
+from ropes.data.dataset import Dataset
 from ropes.data.pictures import letterbox
 
 #: Images of n poses: (n, cameras, H, W), in colour (n, cameras, H, W, 3); where the cameras' sizes differ a sequence of
@@ -21,6 +22,12 @@ def by_camera(images: Views) -> list[Images]:
 def joined(cameras: Sequence[Images]) -> Views:
     """The inverse of `by_camera`: one array where the cameras' sizes are equal."""
     return np.stack(cameras, axis=1) if len({images.shape for images in cameras}) == 1 else tuple(cameras)
+
+
+def read_views(dataset: Dataset, rows: ArrayLike, cameras: Sequence[str]) -> Views:
+    """Images of these rows of the whole data set, by these of its cameras."""
+    images = dict(zip(dataset.cameras, dataset.read_cameras(rows), strict=True))
+    return joined([images[camera] for camera in cameras])
 
 
 def each(images: Views, change: Callable[[Images], Images]) -> Views:

@@ -12,7 +12,7 @@ from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pictures import enlarge
-from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
+from ropes.data.views import Views, count, from_planes, planes, read_views, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
 from ropes.inference.hub import pretrained_folder
@@ -131,9 +131,7 @@ class Estimator:
         dataset = open_dataset(dataset)
         if absent := [camera for camera in self.run.cameras if camera not in dataset.cameras]:
             raise UserError(f"{dataset.path} has no camera {absent[0]} (it has {', '.join(dataset.cameras)})")
-        views = [dataset.cameras.index(camera) for camera in self.run.cameras]
-        cameras = dataset.read_cameras(dataset.frames(split).index[:count])
-        return joined([cameras[view] for view in views])
+        return read_views(dataset, dataset.frames(split).index[:count], self.run.cameras)
 
     def _planes(self, images: Views) -> Tensor:
         """Images → letterboxed planes, uint8 (n, P, s, s)."""

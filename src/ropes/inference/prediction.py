@@ -14,7 +14,7 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location, is_location, location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import is_dataset_folder, open_dataset
-from ropes.data.views import Views, by_camera, joined
+from ropes.data.views import Views, by_camera, read_views
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -135,9 +135,8 @@ def _kind(shape: tuple[int, ...]) -> str:
 
 def images_of(run: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Views:
     """Images of these frames, cameras in the order of the run."""
-    views = views_of(run, dataset)
-    images = dataset.read_cameras(rows)
-    return joined([images[view] for view in views])
+    views_of(run, dataset)
+    return read_views(dataset, rows, run.cameras)
 
 
 def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:

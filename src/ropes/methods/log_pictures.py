@@ -10,7 +10,7 @@ from torch.nn import functional
 from ropes.common.arrays import Images
 from ropes.common.hardware import device_kind
 from ropes.data.dataset import Dataset
-from ropes.data.views import from_planes, joined, planes, squares
+from ropes.data.views import from_planes, planes, read_views, squares
 from ropes.methods.readers import finished_reader
 from ropes.methods.training.registration import read_registration
 
@@ -34,8 +34,7 @@ def log_pictures(folder: Path, dataset: Dataset) -> dict[str, Images]:
     """
     device = torch.device(device_kind())
     run, reader = finished_reader(folder, device)
-    cameras = dataset.read_cameras(dataset.frames("train").index[:_POSES])
-    views = squares(joined([cameras[dataset.cameras.index(name)] for name in run.cameras]), reader.size)
+    views = squares(read_views(dataset, dataset.frames("train").index[:_POSES], run.cameras), reader.size)
     pixels = torch.from_numpy(np.ascontiguousarray(planes(views))).to(device)
     if (registration := read_registration(folder)) is not None:
         pixels = registration.to(device_kind()).cleaned(pixels)[0]
