@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,24 +101,33 @@ def main() -> None:
         enter_namespace()
     began = time.monotonic()
     chosen = [case for case in cases() if arguments.only in case.name]
+    found: dict[str, Any] = {"inputs": dict(Counter(case.command for case in chosen))}
+    kept = partial(_keep, found, began, arguments.out, arguments.page)  # after each part: a stop loses one at most
     failed = run_cases(chosen)
+    kept("inputs_failed", [{"command": case.command, "fault": _spoken(case, fault)} for case, fault in failed])
     trials = kill_all(arguments.kills, arguments.seed, arguments.only)
+    kept("trials", [asdict(one) for one in trials])
     attempts = [] if arguments.no_conditions else try_all(arguments.seed, arguments.only)
     if not (chosen or trials or attempts):
         parser.error(f"--only {arguments.only}: nothing to do")
-    found = {
-        **described(began),
-        "inputs": dict(Counter(case.command for case in chosen)),
-        "inputs_failed": [
-            {"command": case.command, "fault": f"{case.name}: ropes {' '.join(case.words)}: {fault}"}
-            for case, fault in failed
-        ],
-        "trials": [asdict(one) for one in trials],
-        "conditions": [asdict(one) for one in attempts],
-    }
-    keep(found, tables(found), arguments.out, arguments.page)
+    kept("conditions", [asdict(one) for one in attempts])
     faults = [*(one.fault for one in trials), *(one.fault for one in attempts)]
     sys.exit(any(faults) or bool(failed))
+
+
+def _spoken(case: Case, fault: str) -> str:
+    """What a wrong input did, in one line."""
+    return f"{case.name}: ropes {' '.join(case.words)}: {fault}"
+
+
+def _keep(
+    found: dict[str, Any], began: float, out: Path | None, page: Path | None, part: str, entries: list[dict[str, Any]]
+) -> None:
+    """Print and write what is found so far, with one part more."""
+    if not (entries or found["inputs"]):
+        return
+    found |= {part: entries, **described(began)}
+    keep(found, tables(found), out, page)
 
 
 def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
@@ -143,18 +153,18 @@ def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
 def tables(found: Mapping[str, Any]) -> str:
     """Tables of what was tried, and below each what failed."""
     parts = []
-    if found["inputs"]:
+    if found.get("inputs"):
         failed = Counter(one["command"] for one in found["inputs_failed"])
         rows = [[command, str(count), str(failed[command])] for command, count in found["inputs"].items()]
         parts.append(table(["command", "wrong inputs", "failed"], [*rows, _sum("all", rows)]))
         parts.append(_listed(one["fault"] for one in found["inputs_failed"]))
-    if found["trials"]:
+    if found.get("trials"):
         rows = _counted(found["trials"], "command", lambda one: int(one["kills"]))
         parts.append(table(["command", "kills", "ended otherwise"], [*rows, _sum("all", rows)]))
         reasons = "; ".join(f'"{key}": {why}' for key, why in DIFFERS.items())
         parts.append(f"Not compared are entries of JSON and YAML files: {reasons}.\n")
         parts.append(_listed(f"{one['command']}: {one['fault']}" for one in found["trials"] if one["fault"]))
-    if found["conditions"]:
+    if found.get("conditions"):
         rows = _counted(found["conditions"], "condition", lambda _: 1)
         parts.append(table(["condition", "calls", "failed"], [*rows, _sum("all", rows)]))
         of = [one for one in found["conditions"] if one["fault"]]
