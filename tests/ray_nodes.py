@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,14 +23,22 @@ ROOT = Path(__file__).parents[1]
 
 
 class Nodes:
-    """A head and a further node, with one CPU each."""
+    """A head and a further node, with one CPU each.
+
+    Attributes:
+        client: address for Ray's client.
+    """
 
     def __init__(self, folder: str) -> None:
         from ray.cluster_utils import Cluster
 
         paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
         self._node = {"object_store_memory": 80 << 20, "env_vars": {"PYTHONPATH": os.pathsep.join(paths)}}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.client = f"ray://127.0.0.1:{port}"
         head = {**self._node, "num_cpus": 1, "include_dashboard": False, "temp_dir": folder}
+        head["ray_client_server_port"] = port
         self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self.second = self.add()
 

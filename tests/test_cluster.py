@@ -2,15 +2,13 @@
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ import pytest
 from ropes.cli import entry as cli
 from ropes.common import ray_connection
 from ropes.common.cluster import Cluster
-from ropes.common.cluster_node import Expected, answer, require_versions, versions
 from ropes.common.ray_connection import connect
 from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import datasets
@@ -31,8 +28,9 @@ from ropes.simulation.workers import UNIT, render
 from tests import tiny
 from tests.command_line import refusal
 from tests.experiments.tiny_experiment import ONE, small
-from tests.ray_nodes import Broken, Nodes, Painter, fail, fit_slowly, running_nodes, wait_for, wait_for_any
+from tests.ray_nodes import Broken, Nodes, Painter, fail, fit_slowly, running_nodes, wait, wait_for, wait_for_any
 from tests.simulation.conftest import SMALL_ARM
+from tests.timeouts import PATIENCE
 
 STATES = np.arange(20 * UNIT, dtype=np.float64)[:, None]
 
@@ -76,6 +74,22 @@ def test_simulate_on_this_machine_s_ray_writes_the_same_files(cache_home: Path, 
     assert cli.main([*words, str(tmp_path / "plain"), "--workers", "1"]) == 0
     assert cli.main([*words, str(tmp_path / "ray"), "--on", "local"]) == 0
     assert tiny.tree(tmp_path / "ray") == tiny.tree(tmp_path / "plain")
+
+
+@pytest.mark.slow
+@pytest.mark.pybullet
+def test_simulate_by_ray_s_client_survives_a_killed_node(nodes: Nodes, cache_home: Path, tmp_path: Path) -> None:
+    words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "500", "--test-anchors", "50", "--out"]
+    plain, dealt = tmp_path / "plain", tmp_path / "dealt"
+    call = [sys.executable, "-m", "ropes", *words, str(dealt), "--on", nodes.client]
+    with subprocess.Popen(call, stdout=subprocess.PIPE) as running:
+        wait(lambda: any(dealt.rglob("*.parquet")))
+        assert running.poll() is None
+        nodes.kill_second()
+        assert running.wait(PATIENCE) == 0
+    nodes.restart_second()
+    assert cli.main([*words, str(plain)]) == 0
+    assert tiny.tree(dealt) == tiny.tree(plain)
 
 
 @pytest.mark.slow
@@ -191,54 +205,6 @@ def test_a_node_with_another_version_is_refused(
     nodes.remove(other)
     assert f"has numpy 0.1, and this machine has {np.__version__}; install the same versions" in line
     assert not (tmp_path / "data").exists()
-
-
-def stub_of_ray(*resources: dict[str, float]) -> Mock:
-    """Ray with one node, whose resources are these at each look, at last always the last; no call ever ends."""
-    node = {"Alive": True, "NodeID": "ab" * 28, "NodeManagerHostname": "a", "NodeManagerAddress": "b"}
-    looks = chain(resources, repeat(resources[-1]))
-    ray = Mock(exceptions=import_module("ray").exceptions)
-    ray.nodes.side_effect = lambda: [node | {"Resources": next(looks)}]
-    ray.get.return_value = versions()
-    ray.wait.return_value = [], []
-    return ray
-
-
-def test_a_node_that_joins_late_and_cannot_import_the_package_is_named() -> None:
-    ray, errors = stub_of_ray({"CPU": 4.0}), import_module("ray").exceptions
-    cluster = Cluster(ray)
-    ray.get.side_effect = errors.RayTaskError("answer", "No module named 'ropes'", ModuleNotFoundError())
-    with pytest.raises(UserError, match=r"^a node of the Ray cluster cannot import ropes; install it there$"):
-        cluster.require_same(partial(int, "1"), "number")
-    assert ray.get.call_count == 2  # it is not asked again
-
-
-def test_a_process_of_a_node_checks_itself_once() -> None:
-    asked: list[int] = []
-
-    def count() -> int:
-        asked.append(1)
-        return 7
-
-    right, wrong = (Expected(versions(), ((count, number, "renderer"),)) for number in (7, 8))
-    assert [answer(right, int, "5"), answer(right, int, "6")] == [(True, 5), (True, 6)]
-    assert len(asked) == 1
-    node = os.uname().nodename
-    line = f"node {node} has another renderer than this machine; give every node the same"
-    assert answer(wrong, int, "5") == answer(wrong, int, "5") == (False, line)
-
-
-def test_jobs_that_no_node_can_run_any_more_end_with_one_line() -> None:
-    ray = stub_of_ray(*[{"CPU": 4.0, "GPU": 1.0}] * 3, {"CPU": 4.0})
-    with pytest.raises(UserError, match=r"^no node of the Ray cluster with 2 CPUs and 1 GPUs is left; run the same"):
-        Cluster(ray).run_all([fail], threads=[2], finished=print, gpus=1)
-
-
-def test_a_node_without_the_package_is_named() -> None:
-    with pytest.raises(UserError, match=r"^node n1 lacks ropes, and this machine has 0\.1\.0; install"):
-        require_versions({"ropes": "0.1.0"}, {"ropes": None}, "n1")
-    with pytest.raises(UserError, match=r"^node n1 has mujoco 3\.3, and this machine lacks it"):
-        require_versions({"mujoco": None}, {"mujoco": "3.3"}, "n1")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,23 @@ def test_stored_options_make_the_same_call(
     assert calls[2] == calls[1] != calls[0]
 
 
+def test_commands_that_write_one_file_store_options_beside_it(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, tiny_data: Path
+) -> None:
+    monkeypatch.setattr("ropes.report.html.write_report", lambda *_: None)
+    monkeypatch.setattr("ropes.inference.prediction.predict_lines", lambda *_, **__: ["{}"])
+    monkeypatch.setattr("ropes.models.registry.find_run", Path)
+    results = Path(__file__).parents[2] / "results" / "demo-compact.json"
+    for words, output in (
+        ("report E", "E/report.html"),
+        (f"csv {results} --out figures.csv", "figures.csv"),
+        (f"inspect {tiny_data} --json inspection.json", "inspection.json"),
+        ("predict R --images a.png --overlay overlays", "overlays"),
+    ):
+        assert cli.main(words.split()) == 0
+        assert values([words.split()[0], "--config", f"{output}.options.yaml"]) == values(words.split())
+
+
 def test_refused_command_stores_no_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = tiny.tree(tmp_path)
     assert "D" in refusal(capsys, "strip", "D", "--out", "E")

@@ -231,7 +231,7 @@ def refuse_urls(command: object, words: Sequence[str]) -> None:
 
 
 def options_beside(out: Location) -> Location:
-    """The file for the options of a command whose output folder is of data alone: OUT.options.yaml.
+    """The file for the options of a command whose output is one file, or a folder of data alone: OUT.options.yaml.
 
     Raises:
         UserError: a whole bucket, which has no place beside it.

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from ropes.cli.config import OPTIONS_FILE, write_options
+from ropes.cli.config import OPTIONS_FILE, options_beside, write_options
 from ropes.cli.options import DataFolder, DataLocation, RunFolder, at_least, distinct
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
@@ -97,6 +97,8 @@ class Inspect:
             with files.atomic_path(self.out / _PICTURE) as temporary:
                 picture(inspection).savefig(temporary, format="png", dpi=110)
             write_options(self, self.out / OPTIONS_FILE)
+        elif self.json is not None:
+            write_options(self, options_beside(self.json))
 
 
 _FACTORS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ropes.cli.config import OPTIONS_FILE, write_options
+from ropes.cli.config import OPTIONS_FILE, options_beside, write_options
 from ropes.cli.options import DataLocation, RunFolder, at_least, image_sources
 from ropes.common.hardware import Accelerator, RequestedPrecision, choose_accelerator
 from ropes.errors import UserError
@@ -181,6 +181,7 @@ class Calibrate:
 
         run = own_run(self.run)
         print_calibration(self._calibrate(run))
+        write_options(self, options_beside(run / "calibration.json"))
         print(f"wrote {run / 'calibration.json'}; ropes predict now gives radians")
 
     def _calibrate(self, run: Path) -> "Calibration":
@@ -251,6 +252,7 @@ class Predict:
             if isinstance(sources, Mapping):
                 raise UserError("--predictions needs --images DATA, a data set with the test poses of the benchmark")
             predict_test_poses(find_run(self.run), sources, self.predictions, precision=self.precision)
+            write_options(self, options_beside(self.predictions))
             print(f"wrote {self.predictions}")
             return
         from ropes.inference.prediction import predict_lines
@@ -260,3 +262,5 @@ class Predict:
             options |= {"overlay": self.overlay, "camera_file": self.camera_file}
         for line in predict_lines(find_run(self.run), sources, **options):
             print(line, flush=True)
+        if self.overlay is not None:
+            write_options(self, options_beside(self.overlay))

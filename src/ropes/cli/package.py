@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataLocation, RunFolder
 from ropes.errors import UserError
 
@@ -51,6 +52,7 @@ class Package:
         folder = export(run, kind=self.format, name=name, out=self.out, data=self.data, results=self.results)
         config = read_config(folder)
         compared, unit = config["compared"], "rad" if config["unit"] == "rad" else "units of the coordinate"
+        write_options(self, options_beside(folder))
         print(f"differs from the run by at most {compared['difference']:.1e} {unit} on {compared['poses']} poses")
         print(f"wrote {folder}")
 
@@ -62,6 +64,7 @@ class Package:
             missing = next(key for key in ("name", "data", "results") if getattr(self, key) is None)
             raise UserError(f"--format safetensors needs --{missing}")
         folder = package(own_run(self.run), name=self.name, data=self.data, results=self.results, out=self.out)
+        write_options(self, options_beside(folder))
         print(f"wrote {folder}")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from ropes.cli.config import OPTIONS_FILE, write_options
+from ropes.cli.config import OPTIONS_FILE, options_beside, write_options
 from ropes.cli.options import (
     CLUSTER_HELP,
     EvaluationFolder,
@@ -51,6 +51,7 @@ class Report:
 
         out = self.evaluation / "report.html" if self.out is None else self.out
         write_report(self.evaluation, out)
+        write_options(self, options_beside(out))
         print(f"wrote {out}")
 
 
@@ -87,6 +88,7 @@ class Csv:
         if out.is_dir() or out.resolve() in resolved:
             raise UserError(f"{out} is {'a folder' if out.is_dir() else 'one of the results'}; give --out another name")
         count = write_csv(out, [read(path) for path in paths])
+        write_options(self, options_beside(out))
         print(f"wrote {out}: {count} figures")
 
 

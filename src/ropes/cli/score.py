@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataLocation
 from ropes.common.stores import Location
 from ropes.errors import UserError
@@ -62,6 +63,7 @@ class Score:
             for scores in entry.scores:
                 print_scores(scores)
             write_entry(self.out, entry)
+            write_options(self, options_beside(self.out))
             budget = "an open budget" if entry.about.budget is None else f"a budget of {entry.about.budget} hours"
             print(f"wrote {self.out}: {entry.about.name}, track {entry.about.track}, {budget}")
             return
