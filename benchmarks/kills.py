@@ -13,13 +13,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.fault_commands import COMMANDS, Undisturbed, refusal_fault, start
 from ropes.common.progress import progress
 
-#: Seconds within which a command ends after one of its processes was killed.
+#: Seconds within which a command ends after one of its processes was killed, beside five times its usual time.
 _PATIENCE = 120.0
 
 
@@ -59,26 +60,43 @@ def trial(name: str, undisturbed: Undisturbed, scratch: Path, draw: random.Rando
             break  # it was faster than the kill
         except subprocess.TimeoutExpired:
             if not whole and (started := descendants(process.pid)):
-                os.kill(draw.choice(started), signal.SIGKILL)
+                victim = draw.choice(started)
+                what = _command(victim)
+                os.kill(victim, signal.SIGKILL)
                 kills += 1
-                if fault := _end(process, log):
-                    return Trial(name, kills, fault)
+                if fault := _end(process, log, _PATIENCE + 5 * undisturbed.seconds[name]):
+                    return Trial(name, kills, f"{fault}, of which one was killed: {what}")
                 continue
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            _kill_all(process)
             kills += 1
     return Trial(name, kills, undisturbed.fault(name, out, home, log))
 
 
-def _end(process: "subprocess.Popen[bytes]", log: Path) -> str | None:
+def _end(process: "subprocess.Popen[bytes]", log: Path, patience: float) -> str | None:
     """Wait until a command ends that has lost a process; what is wrong with its end, or None."""
     try:
-        code = process.wait(_PATIENCE)
+        code = process.wait(patience)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return f"still ran {_PATIENCE:g} s after one of its processes was killed"
+        left = ", ".join(_command(each) for each in descendants(process.pid)) or "no other"
+        _kill_all(process)
+        return f"still ran after {patience:.0f} s, and of its processes {left}"
     return refusal_fault(code, log) if code else None
+
+
+def _kill_all(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a command and all that it has started, also processes in groups of their own."""
+    for number in [process.pid, *descendants(process.pid)]:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    process.wait()
+
+
+def _command(number: int) -> str:
+    """What a process runs: its words, shortened."""
+    with suppress(OSError):
+        words = Path(f"/proc/{number}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return " ".join(words[1:]).strip()[:100] or words[0]
+    return "a process that has just ended"
 
 
 def descendants(number: int) -> list[int]:

@@ -132,6 +132,17 @@ def test_processes_of_slurm_and_torchrun_train_as_those_of_one_command(tiny_data
 
 
 @pytest.mark.slow
+def test_torchrun_itself_starts_a_training(tiny_data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = [*SHAPE.split(), "--devices", "2", "--training.batch", "20", "--training.epochs", "1"]
+    call = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
+    call += ["--rdzv-endpoint", f"localhost:{free_port()}", "-m", "ropes", "fit", "--data", str(tiny_data)]
+    ended = subprocess.run([*call, "--out", str(run), *words], capture_output=True, text=True, timeout=PATIENCE)
+    assert (ended.returncode, ended.stdout) == (0, f"wrote {run}\n"), ended.stderr
+    assert tiny.weights(run) != {}
+
+
+@pytest.mark.slow
 def test_one_device_in_a_job_of_several_processes_trains_as_outside(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,12 +151,14 @@ def test_one_device_in_a_job_of_several_processes_trains_as_outside(
     monkeypatch.chdir(tmp_path)
     job = {name: value for name, value in SLURM.items() if name != "SLURM_NTASKS_PER_NODE"}
     processes = [
-        started(tiny_data, tmp_path / name, "--training.epochs", "1", **variables)
-        for name, variables in (("outside", {}), ("inside", {**job, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}))
+        started(tiny_data, tmp_path / name, "--training.epochs", "1", "--logger", "csv", **variables)
+        for name, variables in (("outside", {}), ("inside", {**job, "SLURM_PROCID": "3", "SLURM_LOCALID": "3"}))
     ]
     said = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
     assert tiny.weights(tmp_path / "inside") == tiny.weights(tmp_path / "outside") != {}
+    logs = [(tmp_path / name / "logs" / "csv" / "metrics.csv").read_text() for name in ("outside", "inside")]
+    assert logs[0].count("\n") == logs[1].count("\n") > 1
 
 
 @pytest.mark.slow

@@ -3,14 +3,14 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from ropes.cli import entry as cli
 from ropes.common import stores
-from ropes.common.cached_files import fetched
+from ropes.common.cached_files import fetched, sha256
 from ropes.data import parquet, schema
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -56,7 +56,7 @@ def test_opening_fetches_no_images(stored: str, tmp_path: Path) -> None:
     dataset.states("train")
     assert not [name for name in cached(tmp_path) if "-file-" in name]
     dataset.read_images([0])
-    assert [name.partition("-")[2] for name in cached(tmp_path) if "-file-" in name] == ["file-000.parquet"]
+    assert [name.split("-", 2)[2] for name in cached(tmp_path) if "-file-" in name] == ["file-000.parquet"]
 
 
 def test_a_fit_on_a_store_has_the_weights_of_a_local_one(
@@ -88,6 +88,24 @@ def test_a_changed_object_is_read_again(stored: str, tiny: Tiny, make_tiny: Make
         ImageCache(dataset, "train", 8, progress=False)
     with pytest.raises(UserError, match=r"data/chunk-000/file-000.parquet: changed since it was written"):
         validate(stored, progress=False)
+
+
+def test_damaged_copies_are_fetched_again(stored: str, tiny: Tiny, tmp_path: Path) -> None:
+    def read() -> tuple[Any, ...]:
+        dataset = open_dataset(stored)
+        assert dataset.urdf is None
+        return dataset.read_images([0, 40]), dataset.states("train"), dataset.checksum
+
+    before, folder = read(), tmp_path / "cache-home/ropes"
+    for copy in sorted(folder.iterdir()):
+        content = bytearray(copy.read_bytes())
+        content[len(content) // 2] ^= 1
+        copy.write_bytes(content)
+    sizes = cached(tmp_path)
+    for ours, theirs in zip(read(), before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert cached(tmp_path) == sizes  # in their places
+    assert all(copy.name.split("-")[1] in sha256(copy) for copy in folder.iterdir())
 
 
 def test_the_cache_keeps_its_limit(stored: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ process holds a shared lock on it.
 """
 
 import fcntl
+import glob
 import hashlib
 import math
 import os
@@ -12,11 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ropes.common import files, stores
 from ropes.common.stores import Location
 from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 #: Environment variable with the size limit of the cache folder, and its default, gigabytes.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
@@ -24,6 +28,8 @@ LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
 _ABANDONED = 24 * 3600.0
 #: Endings of the files that count: decoded images, and files fetched from a store.
 _KINDS = (".npy", ".parquet", ".json", ".urdf")
+#: Characters of the digests in the name of a fetched file, and how often a damaged copy is fetched again.
+_KEY, _TRIES = 24, 3
 
 
 def cache_limit() -> float:
@@ -95,34 +101,50 @@ def hold(path: Path) -> IO[bytes]:
 def fetched(path: Location) -> Iterator[Path]:
     """The local copy of a whole file of a store, in the cache folder while the block runs; a local path is itself.
 
-    The store is asked for the file's version each time, so a changed file is fetched again.
+    The store is asked for the file's version each time, so a changed file is fetched again. So is a damaged copy: its
+    name contains the digest of what was fetched.
 
     Raises:
         FileNotFoundError: the store has no such file.
-        UserError: the store fails, or the file changes while it is fetched.
+        UserError: the store fails, the file changes while it is fetched, or the cache damages it again and again.
     """
     if isinstance(path, Path):
         yield path
         return
     about = stores.information(path)
     version = f"{path} {path.storage_options} {sorted(about.items())}"  # with the ETag, or the time of the last change
-    copy = files.cache_folder() / f"{hashlib.sha256(version.encode()).hexdigest()[:24]}-{path.name}"
-    while True:
+    key = hashlib.sha256(version.encode()).hexdigest()[:_KEY]
+    damaged = 0
+    while damaged < _TRIES:
         try:
-            stream = hold(copy)
-        except FileNotFoundError:
-            make_room(copy.parent, about["size"], cache_limit(), keep=copy)
-            with files.atomic_path(copy) as temporary:
-                with stores.answered(path):
-                    path.fs.get_file(path.path, str(temporary))
-                if temporary.stat().st_size != about["size"]:
-                    raise UserError(f"{path} changed while it was read; run the same command again") from None
+            copy = next(files.cache_folder().glob(f"{key}-{'?' * _KEY}-{glob.escape(path.name)}"), None)
+            stream = hold(copy or _fetch(path, key, about["size"]))
+        except FileNotFoundError:  # another process has removed it
             continue
         with stream:
+            copy = Path(stream.name)
+            if files.sha256(copy)[:_KEY] != copy.name.split("-")[1]:
+                copy.unlink(missing_ok=True)
+                damaged += 1
+                continue
             with suppress(OSError):  # another user's cache
                 os.utime(copy)
             yield copy
         return
+    raise UserError(f"{files.cache_folder()} returns other bytes than were written; check its disk")
+
+
+def _fetch(path: "UPath", key: str, size: int) -> Path:
+    """Fetch a file of a store into the cache; its local copy."""
+    whole = files.cache_folder() / f"{key}-{path.name}"
+    make_room(whole.parent, size, cache_limit(), keep=whole)
+    with files.atomic_path(whole) as temporary:
+        with stores.answered(path):
+            path.fs.get_file(path.path, str(temporary))
+        if temporary.stat().st_size != size:
+            raise UserError(f"{path} changed while it was read; run the same command again") from None
+        digest = files.sha256(temporary)[:_KEY]
+    return whole.replace(whole.with_name(f"{key}-{digest}-{path.name}"))
 
 
 def sha256(path: Location) -> str:

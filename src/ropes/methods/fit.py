@@ -90,8 +90,8 @@ def fit(
     function = entry.load("fit")
     with training_team(devices, nodes) as team, nullcontext() if logger is None else RunLog(logger, Path(out)) as log:
         if team is not None and team.share.rank:
-            serve(team)
-            return Run.read(Path(out))
+            finished: Run = serve(team)
+            return finished
         if log is not None:
             if "log" not in signature(function).parameters:
                 raise UserError(f"method {method} writes no log; leave --logger out")
@@ -102,4 +102,7 @@ def fit(
 
             for name, picture in log_pictures(Path(out), open_dataset(data)).items():
                 log.add_picture(name, picture)
-    return replace(run, folder=Path(out))
+        run = replace(run, folder=Path(out))
+        if team is not None:
+            team.result = run
+    return run

@@ -43,4 +43,7 @@ def require_devices(devices: int, nodes: int, strategy: str, recipe: Recipe) -> 
         import torch
 
         if (there := torch.cuda.device_count()) < devices:
-            raise UserError(f"this machine has {there} GPUs, fewer than the {devices} devices asked for")
+            raise UserError(
+                f"this process sees {there} GPUs, fewer than --devices {devices}; in a job of SLURM give "
+                "--gpus-per-node, not --gpus-per-task, so that each process sees all GPUs of its machine"
+            )

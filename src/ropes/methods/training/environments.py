@@ -1,5 +1,6 @@
 """What has started the processes of a training: process 0, SLURM or torchrun."""
 
+import os
 from dataclasses import dataclass
 
 from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
@@ -33,12 +34,23 @@ class LocalEnvironment(LightningEnvironment):
 
 @dataclass(frozen=True)
 class StartedBy:
-    """A cluster that has started this process: the number of the process, and where process 0 is."""
+    """A cluster that has started this process.
+
+    Attributes:
+        environment: Lightning's description of it.
+        rank: number of this process.
+        host: machine with the table of the processes' addresses.
+        port: of that table.
+        has_table: torchrun serves the table itself; otherwise process 0 does.
+        name: of the table's entries, different for each start of the processes.
+    """
 
     environment: ClusterEnvironment
     rank: int
     host: str
     port: int
+    has_table: bool = False
+    name: str = ""
 
 
 def started_by(devices: int, nodes: int) -> StartedBy | None:
@@ -60,7 +72,16 @@ def started_by(devices: int, nodes: int) -> StartedBy | None:
             raise UserError(f"--nodes {nodes} needs srun of SLURM, or torchrun, to start the processes of each node")
         environment.validate_settings(devices, nodes)
         count = environment.world_size()
-        found = StartedBy(environment, environment.global_rank(), environment.main_address, environment.main_port)
+        of_torchrun = os.environ if isinstance(environment, TorchElasticEnvironment) else {}
+        names = [of_torchrun.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
+        found = StartedBy(
+            environment,
+            environment.global_rank(),
+            environment.main_address,
+            environment.main_port,
+            has_table=of_torchrun.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+            name="/".join(("ropes", *names)),
+        )
     except KeyError as error:
         raise UserError(
             f"the variable {error.args[0]} is not set; start the processes with srun of SLURM, or torchrun"

@@ -4,6 +4,7 @@ The curves in a log are those that stages record and that checkpoints contain.  
 with the curves of finished stages and of a restored checkpoint.  A resumed fit therefore repeats no step in it.
 """
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager, chdir
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from ropes.errors import UserError, require_name
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LoggerName = Literal["csv", "mlflow", "tensorboard", "wandb"]
 LOGS = "logs"
 _PROJECT = "ropes"
+#: Environment variables that switch off what MLflow and wandb report of their use.
+_SILENCE = {"MLFLOW_DISABLE_TELEMETRY": "true", "WANDB_ERROR_REPORTING": "false"}
 
 
 def require_logger(name: str) -> None:
@@ -56,6 +59,9 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def begin(self, hyperparameters: Mapping[str, Any]) -> None:
         """Replace an earlier log of this name, and write the hyper-parameters, a tree of plain values."""
+        from lightning.pytorch.utilities import rank_zero_only
+
+        cast(Any, rank_zero_only).rank = 0  # in a job of SLURM, Lightning's loggers write in its process 0 alone
         self._logger = _new_logger(self.name, self.run)
         self._logger.log_hyperparams(dict(hyperparameters))
         self._logger.save()
@@ -109,6 +115,7 @@ def _new_logger(name: LoggerName, run: Path) -> "Logger":
     """Lightning's logger of that name, with an empty log in the run's folder; nothing is sent anywhere."""
     from lightning.pytorch import loggers
 
+    os.environ.update({name: value for name, value in _SILENCE.items() if name not in os.environ})
     folder = run.absolute() / LOGS
     if name == "mlflow":
         return _mlflow_logger(folder / name, run)

@@ -21,7 +21,7 @@ import torch
 from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import distributed
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 
 from ropes.common.hardware import device_kind, usable_cores
 from ropes.errors import UserError
@@ -50,6 +50,7 @@ class Team:
         share: number of this process, and number of all.
         messages: the group in which process 0 sends stages and batches.
         started: the processes that this one has started.
+        result: what process 0 sends to the others at the end.
     """
 
     environment: ClusterEnvironment
@@ -58,6 +59,7 @@ class Team:
     share: Share
     messages: distributed.ProcessGroup
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    result: Any = None
 
     @property
     def threads(self) -> int:
@@ -127,19 +129,21 @@ def training_team(devices: int, nodes: int) -> Iterator[Team | None]:
         return
     cluster = started_by(devices, nodes)
     if cluster is None:
-        store = _store("127.0.0.1", 0, is_first=True)
-        started = [_start(rank, devices, store.port) for rank in range(1, devices)]
+        table = _store("127.0.0.1", 0, is_first=True)
+        started = [_start(rank, devices, table.port) for rank in range(1, devices)]
+        store: Store = table
         environment: ClusterEnvironment = LocalEnvironment(0)
     else:
-        store, started = _store(cluster.host, cluster.port, is_first=cluster.rank == 0), []
-        environment = cluster.environment
+        serves = cluster.rank == 0 and not cluster.has_table
+        store = PrefixStore(cluster.name, _store(cluster.host, cluster.port, is_first=serves))
+        started, environment = [], cluster.environment
     token = None
     try:
         team = join(environment, store, devices, nodes, started)
         token = _TEAM.set(team)
         yield team
         if not team.share.rank:
-            team.send(None)  # no more stages
+            team.send(team.result)  # no more stages
         for process in started:
             process.wait()
     except RuntimeError as error:
@@ -159,7 +163,7 @@ def training_team(devices: int, nodes: int) -> Iterator[Team | None]:
 
 def join(
     environment: ClusterEnvironment,
-    store: TCPStore,
+    store: Store,
     devices: int,
     nodes: int,
     started: list[subprocess.Popen[bytes]],
@@ -220,7 +224,7 @@ def _start(rank: int, devices: int, port: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, process_group=0)
 
 
-def _wait_for_all(store: TCPStore, count: int, started: list[subprocess.Popen[bytes]]) -> None:
+def _wait_for_all(store: Store, count: int, started: list[subprocess.Popen[bytes]]) -> None:
     names, end = [f"joined {rank}" for rank in range(count)], time.monotonic() + JOIN_WITHIN
     while not store.check(names):
         joined = sum(store.check([name]) for name in names)
