@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Python 3.11 comes first: PyBullet has wheels for it and for no later one. Elsewhere MuJoCo draws.
-PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3 python
+PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 python)
+# With PYTHON=…, a .venv of another version is made anew.
+VERSION := -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>/dev/null
+OTHER := $(if $(PYTHON),$(filter-out $(shell $(BIN)/python $(VERSION)),$(or $(shell "$(PYTHON)" $(VERSION)),none)))
 # Of `make later`. The shims of pyenv on the path run only the versions that it was told to.
 LATER := .venv-later
 LATER_PYTHONS := python3.13 python3.12 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[234]*/bin/python)
@@ -16,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types unit portable later notebook quick format docs clean
+.PHONY: other help install demo test lint types unit portable later notebook quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -24,12 +27,14 @@ help: ## show this list
 install: $(STAMP) ## make .venv with the package and its dependencies
 
 # The stamp is written last: the next make resumes an interrupted installation.
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(if $(OTHER),other)
 	@set -e; found=; \
 	for python in $(PYTHONS); do \
 	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
-	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	if [ -n "$(PYTHON)" ] && [ -z "$$found" ]; then \
+	  echo "make: $(PYTHON) does not run, or is older than Python 3.11" >&2; exit 1; \
+	elif [ -z "$(OTHER)" ] && $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	   && $(BIN)/python -m pip --version >/dev/null 2>&1; then :; \
 	elif [ -z "$$found" ] && command -v uv >/dev/null; then \
 	  echo "make: creating $(VENV) with uv"; uv venv --quiet --clear --seed --python '>=3.11' $(VENV); \

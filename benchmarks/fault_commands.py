@@ -29,6 +29,7 @@ INPUTS = {
 #: Commands, one for each kind of output and of training: name → words.  Method `ropes` is in the small experiment.
 COMMANDS = {
     "simulate": "simulate --setting panda-2c-independent --anchors 30 --test-anchors 40 --out OUT",
+    "simulate on Ray": "simulate --setting panda-1c-independent --anchors 300 --test-anchors 40 --on local --out OUT",
     "simulate finger-cube": "simulate --setting finger-cube --samples 200 --test-anchors 60 --out OUT",
     "fit anchored": f"fit --data DATA --out OUT --training.epochs 8 {_SHORT} --training.batch 26 "
     "--student.min-samples 0",

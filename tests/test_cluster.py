@@ -5,7 +5,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -192,19 +194,42 @@ def test_nodes_must_agree_with_this_machine(nodes: Nodes, cluster: Cluster) -> N
         cluster.require_same(os.getpid, "number of the process")
 
 
+@contextmanager
+def old_node(nodes: Nodes, folder: Path) -> Iterator[str]:
+    """A node with an old version of NumPy; gives what is said of it."""
+    package = folder / "old" / "numpy-0.1.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n")
+    node = nodes.add(str(package.parent))
+    yield f"has numpy 0.1, and this machine has {np.__version__}; install the same versions"
+    nodes.remove(node)
+
+
 @pytest.mark.slow
 def test_a_node_with_another_version_is_refused(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    package = tmp_path / "numpy-0.1.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n")
-    other = nodes.add(str(tmp_path))
     words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1"]
-    line = refusal(capsys, *words, "--out", str(tmp_path / "data"), "--on", nodes.address)
-    nodes.remove(other)
-    assert f"has numpy 0.1, and this machine has {np.__version__}; install the same versions" in line
+    with old_node(nodes, tmp_path) as reason:
+        line = refusal(capsys, *words, "--out", str(tmp_path / "data"), "--on", nodes.address)
+    assert reason in line
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+def test_a_node_with_another_version_that_joins_late_gets_no_work(
+    cluster: Cluster, nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start, finished = partial(Painter, tmp_path), list[int]()
+    states = np.tile(STATES, (3, 1))
+    alone = list(render(start, states, 1))
+    frames = render(start, states, cluster)
+    first = [next(frames)]
+    with old_node(nodes, tmp_path) as reason:
+        assert first + list(frames) == alone
+        cluster.run_all([partial(time.sleep, 1)] * 6, threads=[1] * 6, finished=finished.append, gpus=0)
+    assert capsys.readouterr().err.count(reason) == 1
+    assert sorted(finished) == list(range(6))
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_process_of_a_node_checks_itself_once() -> None:
     assert len(asked) == 1
     node = os.uname().nodename
     line = f"node {node} has another renderer than this machine; give every node the same"
-    assert answer(wrong, int, "5") == answer(wrong, int, "5") == (False, line)
+    assert answer(wrong, int, "5") == answer(wrong, int, "5") == (None, line)
 
 
 def test_jobs_that_no_node_can_run_any_more_end_with_one_line() -> None:

@@ -116,6 +116,8 @@ def test_lists_of_the_file_do_not_take_words_of_the_command_line(stub: Stub, mon
         ("a: [", "card R", "config.yaml is not valid YAML: "),
         ("a: !!python/object/apply:os.getcwd []", "card R", "config.yaml: unknown option 'a': see ropes card --help"),
         ("seed: 1\nse_ed: 2\nse-ed: 3", "simulate --out D", "config.yaml gives se-ed twice; leave one of them out"),
+        ("seed: 1\nseed: 2", "simulate --out D", "config.yaml gives seed twice; leave one of them out"),
+        ("training: {epochs: 1, epochs: 2}", "fit --data D --out R", "config.yaml gives epochs twice; leave one"),
         ("ranges: [1:2, on]", "simulate --urdf u --joints a b --anchors 1 --out D", "'on' is not LOW:HIGH"),
     ],
 )
@@ -164,6 +166,19 @@ def test_stored_options_make_the_same_call(
     assert stored.exists()
     assert cli.main([words.split()[0], "--config", str(stored)]) == 0
     assert calls[2] == calls[1] != calls[0]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_interrupted_fit_stores_its_options(begun: bool, stub: Stub) -> None:
+    stub("ropes.methods.fit.fit", KeyboardInterrupt())
+    Path("R").mkdir()
+    if begun:
+        Path("R/run.json").touch()
+    words = ["fit", "--data", "D", "--out", "R", "--training.epochs", "3"]
+    assert cli.main(words) == 130
+    assert Path("R/options.yaml").exists() == begun
+    if begun:
+        assert values(["fit", "--config", "R/options.yaml"]) == values(words)
 
 
 def test_commands_that_write_one_file_store_options_beside_it(

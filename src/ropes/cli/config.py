@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +18,7 @@ import tyro
 from ropes.cli.options import LOCATION
 from ropes.common.files import write_text
 from ropes.common.stores import Location, is_location, is_url, location
-from ropes.errors import UserError, require_name, suggestion
+from ropes.errors import UnfinishedError, UserError, require_name, suggestion
 
 _HELP = "YAML file with options of this command; options on the command line replace those of the file."
 ConfigFile = Annotated[Path | None, tyro.conf.arg(help=_HELP, metavar="FILE.yaml")]
@@ -113,7 +114,9 @@ class Config:
 
         try:
             # Values are read as they are written: YAML's own rules make 62 of 1:2 and true of on.
-            content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+            root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+            _require_single_keys(root, file)
+            content = None if root is None else yaml.BaseLoader("").construct_document(root)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
         if content and not isinstance(content, dict):
@@ -176,6 +179,16 @@ class Config:
         texts = (repr(value) for value in self.values.values() if isinstance(value, str))
         own = named & self.values.keys() or any(text in line for text in texts)
         return f"{self.file}: {line}" if own else line
+
+
+def _require_single_keys(node: Any, file: Path) -> None:
+    """Check that no mapping of a YAML document has a key twice; YAML's own reader keeps the last value."""
+    if getattr(node, "id", None) == "mapping":
+        names = [key.value for key, _ in node.value if isinstance(key.value, str)]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise UserError(f"{file} gives {twice} twice; leave one of them out")
+        for _, value in node.value:
+            _require_single_keys(value, file)
 
 
 def _option_of(word: str) -> str | None:
@@ -244,8 +257,25 @@ def options_beside(out: Location) -> Location:
     return folder.with_name(f"{folder.name}.{OPTIONS_FILE}")
 
 
+@contextmanager
+def options_when_interrupted(command: object, file: Path, begun: Path) -> Iterator[None]:
+    """Store the options also if the block is interrupted, or leaves a part unfinished, so that `--config` resumes it.
+
+    Args:
+        command: its options.
+        file: for the options.
+        begun: file that is there from the beginning of the work on; without it nothing is stored.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, UnfinishedError):
+        if begun.exists():
+            write_options(command, file)
+        raise
+
+
 def write_options(command: object, file: Location) -> None:
-    """Store all options of a command that has finished, as `--config` reads them.
+    """Store all options of a command, as `--config` reads them.
 
     Paths are stored as they were given: relative ones are relative to the working folder.
     """
@@ -259,7 +289,7 @@ def write_options(command: object, file: Location) -> None:
             entries = entries.setdefault(part, {})
         entries[last] = _plain(attrgetter(option.path)(command))
     name = type(command).__name__.lower()
-    comment = f"# All options of a finished ropes {name}, for ropes {name} --config\n"
+    comment = f"# All options of ropes {name}, for ropes {name} --config\n"
     write_text(file, comment + yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ropes.cli.config import OPTIONS_FILE, options_beside, write_options
+from ropes.cli.config import OPTIONS_FILE, options_beside, options_when_interrupted, write_options
 from ropes.cli.options import DataLocation, RunFolder, at_least, image_sources
 from ropes.common.hardware import Accelerator, RequestedPrecision, choose_accelerator
 from ropes.errors import UserError
@@ -42,7 +42,7 @@ class Fit:
     """
 
     data: DataLocation
-    """Data set to learn from: simulated, or your own recordings (docs/data.md)."""
+    """Data set to learn from, a folder or s3://BUCKET/FOLDER: simulated, or your own recordings (docs/data.md)."""
     out: Path
     """Run folder for checkpoints, weights and logs."""
     method: Annotated[MethodName, tyro.conf.arg(help=f"Training method. {_SUMMARIES}.")] = "anchored"
@@ -62,7 +62,7 @@ class Fit:
     number divides every batch, which they share."""
     nodes: int = 1
     """Machines that train together. SLURM or torchrun starts a process for each device (docs/devices.md)."""
-    strategy: str = "ddp"
+    strategy: Annotated[str, tyro.conf.arg(metavar="{ddp}")] = "ddp"
     """How devices train together. ddp: each has all weights, and gradients are averaged."""
     accelerator: Accelerator = "auto"
     """cpu, gpu, or auto: a GPU if there is one."""
@@ -81,15 +81,18 @@ class Fit:
         """Fit the method."""
         choose_accelerator(self.accelerator)
         from ropes.methods.fit import fit
+        from ropes.methods.run import RUN_FILE
         from ropes.methods.training.team import global_rank
 
         how: dict[str, Any] = {name: getattr(self, name) for name in ("method", "pretrained", "precision", "logger")}
         several = {"devices": self.devices, "nodes": self.nodes, "strategy": self.strategy}
         how |= {name: value for name, value in several.items() if value not in (1, "ddp")}
-        fit(self.data, self.out, self.recipe, self.seed, **how)
+        file = self.out / OPTIONS_FILE
+        with options_when_interrupted(self, file, begun=self.out / RUN_FILE):
+            fit(self.data, self.out, self.recipe, self.seed, **how)
         if global_rank(self.devices, self.nodes):
             return
-        write_options(self, self.out / OPTIONS_FILE)
+        write_options(self, file)
         print(f"wrote {self.out}")
 
 

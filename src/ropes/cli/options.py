@@ -22,7 +22,7 @@ RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 #: How a word becomes a path, or the UPath of a URL; for options of commands that read or write object stores.
 LOCATION = tyro.constructors.PrimitiveConstructorSpec[Any](
     nargs=1,
-    metavar="PATH",
+    metavar="FOLDER|URL",
     instance_from_str=lambda words: location(words[0]),
     is_instance=is_location,
     str_from_instance=lambda value: [str(value)],

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from ropes.cli.config import OPTIONS_FILE, options_beside, write_options
+from ropes.cli.config import OPTIONS_FILE, options_beside, options_when_interrupted, write_options
 from ropes.cli.options import (
     CLUSTER_HELP,
     EvaluationFolder,
@@ -209,14 +209,19 @@ class Reproduce:
         """Run the experiment, write the report and print the table."""
         from ropes.errors import UnfinishedError
         from ropes.evaluation.results import read
+        from ropes.experiments.folder import EXPERIMENT_FILE
         from ropes.experiments.run import reproduce
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
 
         path, page = self.out / "results.json", self.out / "report.html"
         gpus: dict[str, Any] = {} if self.gpus_per_fit is None else {"gpus_per_fit": self.gpus_per_fit}
+        options, begun = self.out / OPTIONS_FILE, self.out / EXPERIMENT_FILE
         try:
-            with rendering_workers(self.on, self.workers) as workers:
+            with (
+                options_when_interrupted(self, options, begun),
+                rendering_workers(self.on, self.workers) as workers,
+            ):
                 results = reproduce(
                     self.name,
                     preset=self.preset,
@@ -243,7 +248,7 @@ class Reproduce:
         if self.name != "cameras" and self.data is None:  # cameras names its renderers, recordings need none
             say_renderer(self.scene or "white")
         write_report(self.out, page)
-        write_options(self, self.out / OPTIONS_FILE)
+        write_options(self, options)
         print_table(results)
         print(f"wrote {path} and {page}")
 

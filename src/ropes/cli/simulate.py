@@ -60,7 +60,7 @@ class Simulate:
 
     renamed: ClassVar[dict[str, str]] = {"--things": "--objects"}
     out: DataLocation
-    """Folder of the data set."""
+    """Folder of the data set; also a URL such as s3://BUCKET/FOLDER (docs/data.md)."""
     anchors: int | None = None
     """Training anchors; each is rendered once under every regime."""
     chains: int | None = None

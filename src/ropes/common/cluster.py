@@ -17,6 +17,8 @@ from typing import Any
 
 from ropes.common.cluster_node import (
     Expected,
+    MisfitError,
+    MissingPackageError,
     answer,
     opened,
     require_equal,
@@ -29,18 +31,19 @@ from ropes.errors import UserError
 
 #: How often Ray repeats a call whose process or node died, and calls per CPU that are submitted ahead of the reader.
 _RETRIES, _AHEAD = 3, 3
-#: Seconds between two looks at the nodes, and seconds that interrupted fits have for their checkpoints.
-_LOOK, _PATIENCE = 10.0, 60.0
-#: How often a node that does not answer is asked, a second apart.
-_TRIES = 60
+#: Seconds between two looks at the nodes, and for checkpoints of interrupted fits; tries to ask a node, one a second.
+_LOOK, _PATIENCE, _TRIES = 10.0, 60.0, 60
 #: What Ray says of a function, or of its arguments, where a node cannot import ropes.
 _NOT_IMPORTED = re.compile(r"failed to import on the worker|No module named '?ropes\b")
 #: A function of a module, or a partial of one.
 Job = Callable[[], None]
 
 
-class MissingPackageError(UserError):
-    """A node cannot import ropes."""
+def _on(node: str, *, soft: bool = False) -> Any:
+    """Ray's word for calls on one node; `soft`: on others if it is gone."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(node, soft=soft)
 
 
 class Cluster:
@@ -56,8 +59,11 @@ class Cluster:
     def __init__(self, ray: ModuleType) -> None:
         self._ray = ray
         self._expected = Expected(versions())
+        self._fit: list[str] = []  # numbers of the nodes that were checked
+        self._misfits: set[str] = set()  # what was said of nodes that joined later
         for name, found in self._ask(versions):
             require_versions(self._expected.versions, found, name)
+        self._fit = [node["NodeID"] for node in self._nodes()]
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that compute.
@@ -85,11 +91,7 @@ class Cluster:
         return int(min(node["Resources"]["CPU"] for node in self._nodes()))
 
     def threads(self, fits: int, gpus: float) -> int:
-        """Number of threads of a fit, so that some fits together use all CPUs, or all GPUs.
-
-        Args:
-            fits: number of fits.
-            gpus: share of a GPU, or number of GPUs, of each fit.
+        """Number of threads of each of `fits` fits, which together use all CPUs, or all GPUs with `gpus` of them each.
 
         Raises:
             UserError: no node has so many GPUs.
@@ -142,23 +144,23 @@ class Cluster:
     def stream(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> Generator[Any, None, None]:
         """Call a function for each part, on one CPU; yields the results in the order of the parts.
 
-        Only a few calls per CPU are submitted ahead of the reader, which bounds the memory.  Closing the generator, or
-        any exception, cancels them.
+        Few calls per CPU are submitted ahead of the reader, which bounds the memory.  Closing the generator, or any
+        exception, cancels them.  Calls of a node that has joined later and does not fit are repeated elsewhere.
 
         Raises:
             UserError: a call raised one, no node is left, or processes died again and again.
         """
         task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)(answer)
-        ahead, pending = _AHEAD * self.cores, deque[Any]()
+        ahead, pending = _AHEAD * self.cores, deque[tuple[Any, tuple[Any, ...]]]()
         try:
             for part in parts:
-                pending.append(task.remote(self._expected, function, part))
+                pending.append((task.remote(self._expected, function, part), (self._expected, function, part)))
                 if len(pending) >= ahead:
-                    yield self._result(pending.popleft())
+                    yield self._result_anywhere(task, *pending.popleft())
             while pending:
-                yield self._result(pending.popleft())
+                yield self._result_anywhere(task, *pending.popleft())
         finally:
-            self._cancel(pending)
+            self._cancel(call for call, _ in pending)
 
     def run_all(
         self, jobs: Sequence[Job], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
@@ -166,7 +168,8 @@ class Cluster:
         """Run every job in its own process on some node, as `ropes.common.processes.run_all` does here.
 
         If one fails the others continue.  If this process is interrupted, running jobs get a KeyboardInterrupt, on
-        which a training writes a checkpoint.  Jobs of a node that dies run again on others.
+        which a training writes a checkpoint.  Jobs of a node that dies run again on others, and so do those of a node
+        that has joined later and does not fit.
 
         Args:
             jobs: the jobs.
@@ -180,17 +183,22 @@ class Cluster:
         smallest = self._smallest
         needed = min(max(threads, default=1), smallest), gpus
         task = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job)
-        running: dict[Any, int] = {}
-        failed: list[str] = []
+        running, failed = dict[Any, int](), list[str]()
+
+        def start(number: int, **where: Any) -> None:
+            placed = task.options(num_cpus=min(threads[number], smallest), **where)
+            running[placed.remote(self._expected, jobs[number], threads[number], gpus > 0)] = number
+
         try:
-            for number, (job, count) in enumerate(zip(jobs, threads, strict=True)):
-                share = task.options(num_cpus=min(count, smallest))
-                running[share.remote(self._expected, job, count, gpus > 0)] = number
+            for number in range(len(jobs)):
+                start(number)
             while running:
                 ended = self._first(list(running), *needed)
                 number = running.pop(ended)
                 try:
                     self._result(ended)
+                except MisfitError as error:
+                    start(number, **self._elsewhere(error))
                 except UserError as error:
                     failed.append(str(error))
                 except self._ray.exceptions.RayTaskError as error:  # a bug, whose traceback is that of the node
@@ -202,21 +210,34 @@ class Cluster:
             self._cancel(running)
         raise_failures(failed, len(jobs))
 
+    def _elsewhere(self, error: MisfitError) -> dict[str, Any]:
+        """Ray's option for calls on a node that was checked; says once what is wrong with the other one.
+
+        Raises:
+            UserError: no such node is left.
+        """
+        left = [node["NodeID"] for node in self._nodes() if node["NodeID"] in self._fit]
+        if not left:
+            raise UserError(str(error)) from error
+        if str(error) not in self._misfits:
+            print(f"ropes: {error}; it gets no work until then", file=sys.stderr)
+        self._misfits.add(str(error))
+        self._fit = [*self._fit[1:], self._fit[0]]  # another one each time
+        there = next(each for each in self._fit if each in left)
+        return {"scheduling_strategy": _on(there, soft=True)}
+
     def _on_each_node(self, function: Callable[[], Any]) -> list[tuple[str, Any]]:
         """For each node its name, and what a function returns there."""
         return [(name, opened(given)) for name, given in self._ask(answer, self._expected, function)]
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> list[tuple[str, Any]]:
         """For each node its name, and what a function returns there; nodes that compute answer as well."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
         answers: dict[str, tuple[str, Any]] = {}
         tries = 0
         while left := [node for node in self._nodes() if node["NodeID"] not in answers]:
             calls = {}
             for node in left:
-                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                task = self._ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+                task = self._ray.remote(num_cpus=0, scheduling_strategy=_on(node["NodeID"]))(function)
                 calls[node["NodeID"]] = task.remote(*arguments)
             for node in left:
                 name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
@@ -248,6 +269,13 @@ class Cluster:
     def _result(self, call: Any) -> Any:
         """The result of a call of `answer` or `run_job`."""
         return opened(self._got(self._first([call])))
+
+    def _result_anywhere(self, task: Any, call: Any, arguments: tuple[Any, ...]) -> Any:
+        """The result of a call of `task`, repeated elsewhere as long as its node does not fit."""
+        try:
+            return self._result(call)
+        except MisfitError as error:
+            return self._result_anywhere(task, task.options(**self._elsewhere(error)).remote(*arguments), arguments)
 
     def _got(self, call: Any) -> Any:
         try:

@@ -100,32 +100,46 @@ def require_equal(ours: object, theirs: object, what: str, node: str) -> None:
         raise UserError(f"node {node} has another {what} than this machine; give every node the same")
 
 
-def opened(answer: tuple[bool, Any]) -> Any:
+class MissingPackageError(UserError):
+    """A node cannot import ropes."""
+
+
+class MisfitError(UserError):
+    """A node lacks something that the other nodes and this machine have."""
+
+
+#: Whether a call has succeeded, and its result or the message of its error; None where its node does not fit.
+Answer = tuple[bool | None, Any]
+
+
+def opened(answer: Answer) -> Any:
     """The result in an answer.
 
     Raises:
-        UserError: the answer is the message of one.
+        UserError: the answer is the message of one; a `MisfitError` where the node does not fit.
     """
     well, content = answer
+    if well is None:
+        raise MisfitError(content)
     if not well:
         raise UserError(content)
     return content
 
 
-def answer(expected: Expected, function: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
-    """Call a function on a node: True and its result, or False and the message of a user's error there."""
+def answer(expected: Expected, function: Callable[..., Any], *arguments: Any) -> Answer:
+    """Call a function on a node."""
     node = socket.gethostname()
     try:
         require_expected(expected, node)
     except UserError as error:
-        return False, str(error)
+        return None, str(error)
     try:
         return True, function(*arguments)
     except (UserError, OSError, ModuleNotFoundError) as error:
         return False, f"{error} (on node {node})"
 
 
-def run_job(expected: Expected, job: Callable[[], None], threads: int, gpu: bool) -> tuple[bool, Any]:
+def run_job(expected: Expected, job: Callable[[], None], threads: int, gpu: bool) -> Answer:
     """Run a job on a node, in a new process."""
     if not gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before CUDA is used

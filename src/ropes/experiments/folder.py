@@ -182,7 +182,7 @@ def collect_results(
     plan: Experiment, preset: str, out: Path, fits: Sequence[Fit], cache: dict[Path, Results]
 ) -> Results:
     """Write the results of all finished fits; `cache` holds the results that were read before."""
-    parts = []
+    parts, devices = [], dict[str, None]()
     for dataset, (label, seed) in product(plan.anchors, fits):
         if not plan.fits(dataset, label):
             continue
@@ -192,6 +192,7 @@ def collect_results(
                 continue
             cache[run] = read(run / EVALUATION / RESULTS_FILE)
         parts.append(cache[run])
+        devices[cache[run].device] = None
         parts += _transfers(plan, run)
     parts += [read(path) for path in sorted(out.glob(f"*/{PACKAGED_FOLDER}/*/{RESULTS_FILE}"))]
     rows: dict[str, Any] = {
@@ -203,7 +204,7 @@ def collect_results(
     results = Results(
         name=plan.name,
         preset=preset,
-        device=device_name(),
+        device=" and ".join(devices) or device_name(),
         version=__version__,
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         **rows,

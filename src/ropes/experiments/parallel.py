@@ -55,7 +55,7 @@ def fit_at_once(
     due.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(dataset, fit[0]), "anchors", None) or math.inf)))
     if not due:
         return
-    if show:
+    if show and cluster is None:
         report_precisions((runs[fit] for fit in due), precision)
     calls = {fit: partial(fit_and_evaluate, plan, out, dataset, *fit, precision, show=False) for fit in due}
     # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
