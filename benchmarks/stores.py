@@ -1,6 +1,6 @@
 """Compares a data set on an object store with its local copy, and fits on many images with fits on few.
 
-    python -m benchmarks.stores [--images 50000] [--rounds 3] [--out FILE]
+    python -m benchmarks.stores [--images 50000] [--rounds 3] [--out FILE] [--page FILE]
 
 The store is a server on this machine that speaks S3 (moto). "decoding" is the time until all images of a split are in
 the cache; "epochs" is the rate at which batches are then read. The best of some rounds counts. The memory is that of a
@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.figures import described, options, table
+from benchmarks.figures import described, keep, options, table
 from benchmarks.memory import SETTING, STEPS, apart, fit_and_watch, write
-from ropes.common.files import write_json
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.methods.anchored.recipe import encoder_recipe
@@ -113,15 +112,27 @@ def measure(images: int, rounds: int) -> dict[str, Any]:
     return {"images": images, **rates, **peaks, **described(began)}
 
 
+def text(found: Mapping[str, Any]) -> str:
+    """Two tables: reading, and the memory of a fit."""
+    local, store = (
+        [f"{found[f'{name}_decoding']:.0f}", f"{found[f'{name}_epochs']:,.0f}"] for name in ("local", "store")
+    )
+    images = found["images"]
+    heads = ["training split", "seconds until it is decoded", "images a second of the epochs"]
+    rates = table(heads, [["in a local folder", *local], ["on a store of this machine", *store]])
+    sizes = [[f"{images:,}", f"{found['few_gb']:.2f}"], [f"{10 * images:,}", f"{found['many_gb']:.2f}"]]
+    peaks = table(["images on the store", "peak memory of a fit, GB"], sizes)
+    return f"\n{rates}\n{peaks}\n{found['device']}, version {found['version']}, {found['seconds']} s.\n\n"
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--images", type=int, default=50_000, help="images of the smaller data set")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is read")
+    parser.add_argument("--page", type=Path, help="page between whose markers the tables are written")
     given = parser.parse_args()
     found = measure(given.images, given.rounds)
-    print(table(["", "figure"], [[name, f"{found[name]:.3g}"] for name in found if isinstance(found[name], float)]))
-    if given.out:
-        write_json(given.out, found)
+    keep(found, text(found), given.out, given.page)
 
 
 if __name__ == "__main__":
