@@ -116,13 +116,13 @@ def fetched(path: Location) -> Iterator[Path]:
     key = hashlib.sha256(version.encode()).hexdigest()[:_KEY]
     damaged = 0
     while damaged < _TRIES:
+        found = files.cache_folder().glob(f"{key}-{'?' * _KEY}-{glob.escape(path.name)}")
+        copy = next(found, None) or _fetch(path, key, about["size"])
         try:
-            copy = next(files.cache_folder().glob(f"{key}-{'?' * _KEY}-{glob.escape(path.name)}"), None)
-            stream = hold(copy or _fetch(path, key, about["size"]))
+            stream = hold(copy)
         except FileNotFoundError:  # another process has removed it
             continue
         with stream:
-            copy = Path(stream.name)
             if files.sha256(copy)[:_KEY] != copy.name.split("-")[1]:
                 copy.unlink(missing_ok=True)
                 damaged += 1
@@ -144,7 +144,10 @@ def _fetch(path: "UPath", key: str, size: int) -> Path:
         if temporary.stat().st_size != size:
             raise UserError(f"{path} changed while it was read; run the same command again") from None
         digest = files.sha256(temporary)[:_KEY]
-    return whole.replace(whole.with_name(f"{key}-{digest}-{path.name}"))
+    copy = whole.with_name(f"{key}-{digest}-{path.name}")
+    with suppress(FileNotFoundError):  # another process has removed it already
+        whole.replace(copy)
+    return copy
 
 
 def sha256(path: Location) -> str:

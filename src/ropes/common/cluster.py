@@ -59,11 +59,11 @@ class Cluster:
     def __init__(self, ray: ModuleType) -> None:
         self._ray = ray
         self._expected = Expected(versions())
-        self._fit: list[str] = []  # numbers of the nodes that were checked
+        self._checked: list[str] = []  # numbers of the nodes that were checked
         self._misfits: set[str] = set()  # what was said of nodes that joined later
         for name, found in self._ask(versions):
             require_versions(self._expected.versions, found, name)
-        self._fit = [node["NodeID"] for node in self._nodes()]
+        self._checked = [node["NodeID"] for node in self._nodes()]
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that compute.
@@ -216,14 +216,14 @@ class Cluster:
         Raises:
             UserError: no such node is left.
         """
-        left = [node["NodeID"] for node in self._nodes() if node["NodeID"] in self._fit]
+        left = [node["NodeID"] for node in self._nodes() if node["NodeID"] in self._checked]
         if not left:
             raise UserError(str(error)) from error
         if str(error) not in self._misfits:
             print(f"ropes: {error}; it gets no work until then", file=sys.stderr)
         self._misfits.add(str(error))
-        self._fit = [*self._fit[1:], self._fit[0]]  # another one each time
-        there = next(each for each in self._fit if each in left)
+        self._checked = [*self._checked[1:], self._checked[0]]  # another one each time
+        there = next(each for each in self._checked if each in left)
         return {"scheduling_strategy": _on(there, soft=True)}
 
     def _on_each_node(self, function: Callable[[], Any]) -> list[tuple[str, Any]]:
