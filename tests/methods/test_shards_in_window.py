@@ -13,7 +13,7 @@ from ropes.data import windows
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache, decode_frames
 from ropes.data.layout import open_dataset
-from ropes.data.windows import WindowedImages
+from ropes.data.windows import WindowedImages, Windows
 from ropes.errors import UserError
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.fit import fit
@@ -92,6 +92,18 @@ def test_an_epoch_has_every_sample_once_and_windows_one_after_the_other(data: Pa
     assert list(drawn[:80]) != list(drawn[80:])
     later = EpochShuffle(80, batch, 0, images.windows(np.arange(80)))
     np.testing.assert_array_equal(later(4), order(4))
+
+
+def test_the_first_window_of_an_epoch_is_decoded_during_the_last_one_before(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, prepared = WindowedImages(open_dataset(data), "train", 8, 3), list[set[int]]()
+    monkeypatch.setattr(images, "prepare", lambda shards: prepared.append(set(shards.tolist())))
+    order = EpochShuffle(80, 10, 0, Windows(images.shard, images))  # eight shards, in windows of 3, 3 and 2
+    steps = [set(images.shard[order(step)].tolist()) for step in range(7)]
+    last = list(prepared[-2:])
+    steps += [set(images.shard[order(step)].tolist()) for step in range(7, 11)]
+    assert last == [steps[6] | steps[7], steps[8] | steps[9] | steps[10]]
 
 
 @pytest.mark.parametrize("method", ["anchored", "ldr"])
