@@ -6,6 +6,7 @@ import pytest
 from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_uncertainty
+from ropes.methods.uncertainty.fit import some_anchors
 from ropes.methods.uncertainty.model import Reading, UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
 from ropes.methods.uncertainty.variance import VarianceModel
@@ -84,3 +85,13 @@ def test_rows_state_the_level_of_their_intervals() -> None:
     [(_, row)] = measure_uncertainty(trust, readings, truth, labelled={}, commanded=around)
     assert row["level"] == 0.5
     assert row["coverage"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_many_held_out_poses_are_represented_by_whole_anchors_over_all_times() -> None:
+    anchor = np.repeat(np.arange(7, 107), 5)
+    np.testing.assert_array_equal(some_anchors(anchor, 500), np.arange(500))
+    rows = some_anchors(anchor, 52)
+    chosen, counts = np.unique(anchor[rows], return_counts=True)
+    assert (len(chosen), set(counts)) == (10, {5})
+    assert set(np.diff(chosen)) == {11}
+    assert len(some_anchors(np.repeat(np.arange(3), 9), 5)) == 27  # no fewer than four, of whom there are three

@@ -1,12 +1,14 @@
 """Fits the uncertainty model on held-out anchors, as the last stage of a fit."""
 
 import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import AnyFloats, Floats, Ints
 from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.progress import progress
@@ -42,6 +44,8 @@ _CHUNK = 256
 _FEWEST = 4
 #: Training images for the range of grey levels: enough to show nearly every place that an arm reaches.
 _MOST = 30_000
+#: Held-out poses: enough for a few hundred weights and a quantile; more would take memory (some 20 kB a pose).
+_HELD = 15_000
 
 
 def fit_uncertainty(
@@ -51,11 +55,11 @@ def fit_uncertainty(
 
     Standard deviations are fitted on all held-out anchors; with a student also on the same poses with foreign objects.
     The conformal scores divide each error, on images without foreign objects, by a standard deviation fitted on the
-    other half of the anchors. One half of the anchors gives the mean and covariance of the network's features, the
-    other half the scale of the distances. The range of grey levels also uses training images: no weight depends on it,
-    and rare levels need many images. Without complete anchors there are no samples of the error, and therefore no
-    standard deviations. With fewer than four held-out anchors there is no uncertainty model. One line on standard error
-    reports either case.
+    other half of the anchors. If there are more than 15,000 held-out poses, some of their anchors serve. One half of
+    the anchors gives the mean and covariance of the network's features, the other half the scale of the distances. The
+    range of grey levels also uses training images: no weight depends on it, and rare levels need many images. Without
+    complete anchors there are no samples of the error, and therefore no standard deviations. With fewer than four
+    held-out anchors there is no uncertainty model. One line on standard error reports either case.
 
     Args:
         context: of the fit.
@@ -73,9 +77,12 @@ def fit_uncertainty(
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
     precision = _precision(context)
-    fingerprint = context.digest("trust", 3, weights, *([] if precision == "auto" else [precision]))
+    rows = some_anchors(held.anchor)
+    differs = [*([] if precision == "auto" else [precision]), *([_HELD] if len(rows) < len(held) else [])]
+    fingerprint = context.digest("trust", 3, weights, *differs)
     if stored_fingerprint(context.folder) == fingerprint:
         return
+    held, angles = held.take(rows), None if angles is None else angles[rows]
     anchors = np.unique(held.anchor)
     if len(anchors) < _FEWEST:
         (context.folder / UNCERTAINTY_FILE).unlink(missing_ok=True)
@@ -89,15 +96,30 @@ def fit_uncertainty(
     else:
         estimate = error_samples(context, dataset, held, clean)
         samples = None if estimate is None else estimate[0] * estimate[1]
-    train, val = clean.take(np.flatnonzero(first)), clean.take(np.flatnonzero(~first))
-    pixels = np.concatenate([train.pixels, _downsampled(context, learnt_from)])
-    ood = fit_ood(train.features, pixels, val.features, val.pixels, val.max_foreign)
+    features, val = clean.features[first], clean.take(np.flatnonzero(~first))
+    pixels = _ends(chain([clean.pixels[first]], _downsampled(context, learnt_from)))
+    ood = fit_ood(features, pixels, val.features, val.pixels, val.max_foreign)
     variance, scores = None, None
     if samples is not None:
         has_student = getattr(context.run.recipe, "foreign", 0.0) > 0
         hidden = features_of(context, held, hide=True) if has_student else None
         variance, scores = fit_variance_and_scores(clean, samples, first, hidden)
     write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))
+
+
+def some_anchors(anchor: Ints, most: int = _HELD) -> Ints:
+    """Rows of at most `most` poses, of whole anchors (at least four) that are evenly spread over all.
+
+    Args:
+        anchor: of each pose, (n,).
+        most: number of poses.
+    """
+    anchors, counts = np.unique(anchor, return_counts=True)
+    if len(anchor) <= most:
+        return np.arange(len(anchor))
+    count = min(max(_FEWEST, most // int(counts.max())), len(anchors))
+    chosen = anchors[np.linspace(0, len(anchors) - 1, count).astype(np.int64)]
+    return np.flatnonzero(np.isin(anchor, chosen))
 
 
 def _precision(context: Context) -> RequestedPrecision:
@@ -130,11 +152,17 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
     return ImageFeatures.join(parts)
 
 
-def _downsampled(context: Context, images: TrainingImages) -> Floats:
-    """Downsampled pixels of at most `_MOST` random images, (n, p)."""
+def _downsampled(context: Context, images: TrainingImages) -> Iterator[NDArray[np.float32]]:
+    """Downsampled pixels of at most `_MOST` random images, a few at a time, (n, p)."""
     rows = np.sort(generator(context.run.seed, "what there is").permutation(len(images))[:_MOST])
-    chunks = np.split(rows, range(_CHUNK, len(rows), _CHUNK))
-    return np.concatenate([downsample(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
+    for chunk in np.split(rows, range(_CHUNK, len(rows), _CHUNK)):
+        yield downsample(torch.from_numpy(images.pixels(chunk)))
+
+
+def _ends(parts: Iterable[AnyFloats]) -> AnyFloats:
+    """The ends of the range of each column over all parts, (2, p)."""
+    least, greatest = zip(*((part.min(0), part.max(0)) for part in parts), strict=True)
+    return np.stack([np.min(least, axis=0), np.max(greatest, axis=0)])
 
 
 def error_samples(

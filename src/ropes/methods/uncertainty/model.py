@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import AnyFloats, Floats
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
 from ropes.methods.run import UNCERTAINTY_FILE
@@ -29,15 +29,15 @@ class ImageFeatures:
 
     Attributes:
         coordinates: (n, d).
-        features: (n, f), of the network.
-        pixels: (n, P·s·s), downsampled levels of all planes in [0, 1].
+        features: float32 (n, f), of the network.
+        pixels: float32 (n, P·s·s), downsampled levels of all planes in [0, 1].
         foreign: float32 (n, V, s, s), −log(1 − p) in nats, where p is the predicted probability of a foreign object in
             this part of this view; None for networks without a detector.
     """
 
     coordinates: Floats
-    features: Floats
-    pixels: Floats
+    features: AnyFloats
+    pixels: AnyFloats
     foreign: NDArray[np.float32] | None = None
 
     @property
@@ -47,11 +47,11 @@ class ImageFeatures:
         A network with a detector adds 2 V columns: its greatest evidence in each view, and the expected number of
         foreign parts.
         """
-        columns = [self.features, self.coordinates, self.coordinates**2]
+        columns: list[AnyFloats] = [self.features, self.coordinates, self.coordinates**2]
         if self.foreign is not None:
             greatest, parts = self.foreign.max((2, 3)), (1 - np.exp(-self.foreign)).sum((2, 3))
             columns += [np.log1p(greatest), np.log1p(parts)]
-        return np.concatenate(columns, axis=1)
+        return np.concatenate(columns, axis=1, dtype=np.float64)
 
     @property
     def max_foreign(self) -> Floats | None:
@@ -103,14 +103,14 @@ class Reading:
 def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
     """Features of images, uint8 (n, P, size, size)."""
     read = reader.read(images)
-    coordinates, features = (part.double().cpu().numpy() for part in (read.coordinates, read.features))
+    coordinates, features = read.coordinates.double().cpu().numpy(), read.features.float().cpu().numpy()
     foreign = None if read.foreign is None else functional.softplus(read.foreign).cpu().numpy()
     return ImageFeatures(coordinates, features, downsample(images), foreign)
 
 
-def downsample(images: Tensor) -> Floats:
-    """`pooled_levels` as an array of float64."""
-    return np.asarray(pooled_levels(images).double().cpu().numpy())
+def downsample(images: Tensor) -> NDArray[np.float32]:
+    """`pooled_levels` as an array."""
+    return np.asarray(pooled_levels(images).cpu().numpy())
 
 
 def pooled_levels(images: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import AnyFloats, Floats
 from ropes.models.checkpoints import ArrayTree
 
 #: False-positive rate of the out-of-distribution flag.
@@ -42,7 +42,7 @@ class OODScore(ArrayTree):
     usual: Floats
     bound: float
 
-    def parts(self, features: Floats, pixels: Floats, foreign: Floats | None = None) -> Floats:
+    def parts(self, features: AnyFloats, pixels: AnyFloats, foreign: Floats | None = None) -> Floats:
         """All distances, not scaled, (n, 2) or (n, 3).
 
         Args:
@@ -55,29 +55,34 @@ class OODScore(ArrayTree):
         third = [] if foreign is None else [foreign]
         return np.stack([(offset**2).sum(1), (outside**2).sum(1), *third], axis=1)
 
-    def __call__(self, features: Floats, pixels: Floats, foreign: Floats | None = None) -> Floats:
+    def __call__(self, features: AnyFloats, pixels: AnyFloats, foreign: Floats | None = None) -> Floats:
         """Score of each image (n,), above 1 for out-of-distribution images; arguments as in `parts`."""
         return np.asarray((self.parts(features, pixels, foreign) / self.usual).max(1) / self.bound)
 
 
 def fit_ood(
-    features: Floats, pixels: Floats, val_features: Floats, val_pixels: Floats, val_foreign: Floats | None = None
+    features: AnyFloats,
+    pixels: AnyFloats,
+    val_features: AnyFloats,
+    val_pixels: AnyFloats,
+    val_foreign: Floats | None = None,
 ) -> OODScore:
     """Fit the distances on some images, and their percentiles on others.
 
     Args:
         features: (n, f), for the mean and the covariance.
-        pixels: (m, p), for the range of grey levels; the more images, the better.
+        pixels: (m, p), for the range of grey levels: of many images, or the ends of their range.
         val_features: (k, f), of other in-distribution images, for the percentiles.
         val_pixels: (k, p), of the same images.
         val_foreign: (k,), the third distance of the same images; None for networks without a detector.
     """
-    centre = features.mean(0)
+    centre = features.mean(0, dtype=np.float64)
     covariance = np.atleast_2d(np.cov(features.T))
     level = float(np.trace(covariance)) / len(covariance) or 1.0
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * level * np.eye(len(covariance))
     root = np.linalg.cholesky(np.linalg.inv(shrunk))
-    unscaled = OODScore(centre, root, pixels.min(0), pixels.max(0), np.ones(1), 1.0)
+    low, high = (end.astype(np.float64) for end in (pixels.min(0), pixels.max(0)))
+    unscaled = OODScore(centre, root, low, high, np.ones(1), 1.0)
     parts = unscaled.parts(val_features, val_pixels, val_foreign)
     usual = np.quantile(parts, 1 - FALSE_ALARMS, axis=0).clip(min=_FINEST)
     bound = float(np.quantile((parts / usual).max(1), 1 - FALSE_ALARMS))
