@@ -28,7 +28,7 @@ import ropes
 from benchmarks.conditions import enter_namespace, try_all
 from benchmarks.fault_commands import DIFFERS
 from benchmarks.fault_inputs import Case, called, cases, run_case
-from benchmarks.figures import described, keep, options, table
+from benchmarks.figures import described, options, store, table
 from benchmarks.kills import kill_all
 from ropes.common.progress import progress
 
@@ -111,6 +111,7 @@ def main() -> None:
     if not (chosen or trials or attempts):
         parser.error(f"--only {arguments.only}: nothing to do")
     kept("conditions", [asdict(one) for one in attempts])
+    print(tables(found))
     faults = [*(one.fault for one in trials), *(one.fault for one in attempts)]
     sys.exit(any(faults) or bool(failed))
 
@@ -123,11 +124,11 @@ def _spoken(case: Case, fault: str) -> str:
 def _keep(
     found: dict[str, Any], began: float, out: Path | None, page: Path | None, part: str, entries: list[dict[str, Any]]
 ) -> None:
-    """Print and write what is found so far, with one part more."""
+    """Write what is found so far, with one part more."""
     if not (entries or found["inputs"]):
         return
     found |= {part: entries, **described(began)}
-    keep(found, tables(found), out, page)
+    store(found, tables(found), out, page)
 
 
 def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:

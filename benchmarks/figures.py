@@ -62,10 +62,15 @@ def filled(page: str, write: Callable[[str], str]) -> str:
 
 
 def keep(found: Mapping[str, Any], text: str, out: Path | None, page: Path | None) -> None:
-    """Print the text of what was found; write that to `out`, as JSON, and the text between the markers of `page`."""
+    """Print the text of what was found, and store it."""
+    print(text)
+    store(found, text, out, page)
+
+
+def store(found: Mapping[str, Any], text: str, out: Path | None, page: Path | None) -> None:
+    """Write what was found to `out`, as JSON, and its text between the markers of `page`."""
     from ropes.common.files import write_json, write_text
 
-    print(text)
     if out:
         write_json(out, found)
     if page:

@@ -171,7 +171,7 @@ def test_stored_options_make_the_same_call(
 @pytest.mark.parametrize("begun", [True, False])
 def test_interrupted_fit_stores_its_options(begun: bool, stub: Stub) -> None:
     stub("ropes.methods.fit.fit", KeyboardInterrupt())
-    Path("R").mkdir()
+    Path("R").mkdir(exist_ok=True)
     if begun:
         Path("R/run.json").touch()
     words = ["fit", "--data", "D", "--out", "R", "--training.epochs", "3"]

@@ -167,7 +167,7 @@ def test_packaging_again_replaces_only_an_export(
     assert cli.main(words) == 0
     assert "differs from the run by at most" in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "tiny").iterdir()) == ["README.md", "config.json", "model.pt2"]
-    assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny", "tiny.options.yaml"]
     write_json(tmp_path / "mine" / "config.json", {"library_name": "mine"})
     before = tiny.tree(tmp_path)
     assert "mine holds something else" in refusal(capsys, *words[:5], "mine", *words[6:])
