@@ -8,9 +8,11 @@ anything. Evaluations are short too: errors are over 20 poses, and with `--at-on
 """
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+from ropes.errors import UserError
 from ropes.experiments.plan import Experiment
 from ropes.experiments.run import run_experiment
 from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe
@@ -74,7 +76,11 @@ def main() -> None:
         sizes=ProtocolSizes(fit=40, test=20),
     )
     processes = 2 if arguments.at_once else None
-    run_experiment(plan, preset="compact", out=arguments.out, processes=processes, show=False)
+    try:
+        run_experiment(plan, preset="compact", out=arguments.out, processes=processes, show=False)
+    except UserError as error:  # as the command line ends
+        print(f"ropes: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":
