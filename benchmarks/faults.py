@@ -101,7 +101,8 @@ def main() -> None:
         enter_namespace()
     began = time.monotonic()
     chosen = [case for case in cases() if arguments.only in case.name]
-    found: dict[str, Any] = {"inputs": dict(Counter(case.command for case in chosen))}
+    counts = Counter(case.command for case in chosen)
+    found: dict[str, Any] = {"inputs": dict(counts), "inputs_failed": [], "trials": [], "conditions": []}
     kept = partial(_keep, found, began, arguments.out, arguments.page)  # after each part: a stop loses one at most
     failed = run_cases(chosen)
     kept("inputs_failed", [{"command": case.command, "fault": _spoken(case, fault)} for case, fault in failed])
@@ -154,18 +155,18 @@ def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
 def tables(found: Mapping[str, Any]) -> str:
     """Tables of what was tried, and below each what failed."""
     parts = []
-    if found.get("inputs"):
+    if found["inputs"]:
         failed = Counter(one["command"] for one in found["inputs_failed"])
         rows = [[command, str(count), str(failed[command])] for command, count in found["inputs"].items()]
         parts.append(table(["command", "wrong inputs", "failed"], [*rows, _sum("all", rows)]))
         parts.append(_listed(one["fault"] for one in found["inputs_failed"]))
-    if found.get("trials"):
+    if found["trials"]:
         rows = _counted(found["trials"], "command", lambda one: int(one["kills"]))
         parts.append(table(["command", "kills", "ended otherwise"], [*rows, _sum("all", rows)]))
         reasons = "; ".join(f'"{key}": {why}' for key, why in DIFFERS.items())
         parts.append(f"Not compared are entries of JSON and YAML files: {reasons}.\n")
         parts.append(_listed(f"{one['command']}: {one['fault']}" for one in found["trials"] if one["fault"]))
-    if found.get("conditions"):
+    if found["conditions"]:
         rows = _counted(found["conditions"], "condition", lambda _: 1)
         parts.append(table(["condition", "calls", "failed"], [*rows, _sum("all", rows)]))
         of = [one for one in found["conditions"] if one["fault"]]
