@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ropes.methods.training import team
-from ropes.methods.training.environments import LocalEnvironment
 from tests import tiny
 from tests.command_line import refusal
+from tests.ports import free_port
 from tests.timeouts import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -40,10 +40,6 @@ def started(data: Path, out: Path, *words: str, **variables: str) -> subprocess.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places), **variables}
     command = [sys.executable, "-m", "ropes", "fit", "--data", str(data), "--out", str(out), *SHAPE.split(), *words]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def free_port() -> str:
-    return str(LocalEnvironment(0).main_port)
 
 
 def children(pid: int) -> list[int]:

@@ -21,6 +21,7 @@ from tests import tiny as tiny_files
 from tests.command_line import refusal
 from tests.data.conftest import MakeTiny, Tiny
 from tests.fake_renderer import FakeRenderer, make, renderer, tree
+from tests.ports import free_port
 from tests.s3 import forget_connections, objects, s3, s3_address, silent_server, upload
 
 if TYPE_CHECKING:
@@ -223,6 +224,12 @@ def test_a_store_that_is_gone_is_refused(
         forget_connections()
         line = refusal(capsys, "validate", stored)
     assert line == f"{stored}/meta/info.json: no answer in 0 seconds; check the network"
+
+
+def test_a_web_server_that_does_not_answer_lacks_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = f"http://127.0.0.1:{free_port()}/tiny"
+    line = refusal(capsys, "validate", folder)
+    assert line.startswith(f"{folder}/meta/info.json: Cannot connect to host 127.0.0.1")
 
 
 def test_missing_packages_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

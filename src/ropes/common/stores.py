@@ -61,11 +61,20 @@ def answered(path: object) -> Iterator[None]:
     """Turn the errors of a store into a `UserError` that begins with `path`; a missing file stays FileNotFoundError."""
     try:
         yield
-    except (UserError, FileNotFoundError):
+    except UserError:
+        raise
+    except FileNotFoundError as error:
+        unreachable = error.__cause__  # fsspec calls a file missing where a web server does not answer
+        if isinstance(unreachable, OSError) and not isinstance(unreachable, FileNotFoundError):
+            raise _failure(path, unreachable) from unreachable
         raise
     except Exception as error:  # of any class: every store has its own library
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path}: {text}; check the address, the network and the store's credentials") from error
+        raise _failure(path, error) from error
+
+
+def _failure(path: object, error: Exception) -> UserError:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return UserError(f"{path}: {text}; check the address, the network and the store's credentials")
 
 
 def require_answer(path: "Location") -> None:
