@@ -104,7 +104,7 @@ def main() -> None:
     known = read_json(arguments.out)["fits"] if arguments.out and arguments.out.exists() else []
     named = {(row["setting"], row["anchors"], row["seed"]): row for row in (*known, *fits)}
     found = {**described(began), "fits": [named[key] for key in sorted(named)]}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "descendants", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ def main() -> None:
     sizes = {"frames": arguments.frames, "recordings": RECORDINGS, "after": AFTER, "share_found": FOUND}
     of |= {"joints": estimator.run.joints, "command": f"{command} --frames {arguments.frames}", **sizes}
     found = {**described(began), **of, **rows}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "drift", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def _keep(
     if not (entries or found["inputs"]):
         return
     found |= {part: entries, **described(began)}
-    store(found, tables(found), out, page)
+    store(found, "faults", tables(found), out, page)
 
 
 def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:

@@ -48,33 +48,37 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def filled(page: str, write: Callable[[str], str]) -> str:
-    """A page with what stands between its markers written anew, each by its name.
+def filled(page: str, write: Callable[[str], str | None]) -> str:
+    """A page with what stands between its markers written anew, each by its name; None leaves it as it is.
 
     Raises:
-        ValueError: it has none.
+        ValueError: it has no marker of which `write` knows the name.
     """
-    if not _MARKED.search(page):
-        raise ValueError("the page has no <!-- figures:NAME --> … <!-- /figures -->")
     from ropes.report.table import wrapped
 
-    return _MARKED.sub(lambda match: match[1] + wrapped(write(match[2])) + match[3], page)
+    written: dict[str, str] = {}
+    for found in _MARKED.finditer(page):
+        if (text := write(found[2])) is not None:
+            written[found[2]] = wrapped(text)
+    if not written:
+        raise ValueError("the page has no <!-- figures:NAME --> … <!-- /figures --> of these figures")
+    return _MARKED.sub(lambda match: match[1] + written[match[2]] + match[3] if match[2] in written else match[0], page)
 
 
-def keep(found: Mapping[str, Any], text: str, out: Path | None, page: Path | None) -> None:
+def keep(found: Mapping[str, Any], name: str, text: str, out: Path | None, page: Path | None) -> None:
     """Print the text of what was found, and store it."""
     print(text)
-    store(found, text, out, page)
+    store(found, name, text, out, page)
 
 
-def store(found: Mapping[str, Any], text: str, out: Path | None, page: Path | None) -> None:
-    """Write what was found to `out`, as JSON, and its text between the markers of `page`."""
+def store(found: Mapping[str, Any], name: str, text: str, out: Path | None, page: Path | None) -> None:
+    """Write what was found to `out`, as JSON, and its text between the markers with this name of `page`."""
     from ropes.common.files import write_json, write_text
 
     if out:
         write_json(out, found)
     if page:
-        write_text(page, filled(page.read_text(encoding="utf-8"), lambda _: text))
+        write_text(page, filled(page.read_text(encoding="utf-8"), {name: text}.get))
 
 
 def write_or_check(description: str | None, page: Path, written: Callable[[str], str]) -> None:

@@ -155,7 +155,7 @@ def main() -> None:
     )
     of = {"run": Path(arguments.run).name, "scene": scene_of(dataset), "joints": estimator.run.joints}
     found = {**described(began), **of, "poses": len(frames), "rows": rows}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "foreign", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

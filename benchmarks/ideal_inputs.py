@@ -241,7 +241,7 @@ def main() -> None:
     arguments.work.mkdir(parents=True, exist_ok=True)
     rows = [row for asked in arguments.fits for row in measured(arguments.work, asked, arguments.seed)]
     found = {**described(began), "rows": rows}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "ideal-inputs", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

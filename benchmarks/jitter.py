@@ -82,7 +82,7 @@ def main() -> None:
     arguments, began = parser.parse_args(), time.monotonic()
     rows = measured(arguments.runs, arguments.work, tuple(arguments.jitters), arguments.pairs)
     found = {**described(began), "rows": rows}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "jitter", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

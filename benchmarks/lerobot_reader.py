@@ -129,7 +129,7 @@ def main() -> None:
             rows.append({"made": name, **compared(path)})
     libraries = {name: version(name) for name in ("lerobot", "datasets", "torch", "ropes")}
     found = {"libraries": libraries, "rows": rows}
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "lerobot", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ def main() -> None:
     names = ("disent", "mapie", "scikit-learn", "lightgbm", "numpy", "scipy")
     found: dict[str, Any] = {"rows": compared(), "libraries": {name: version(name) for name in names}}
     found["seconds"] = round(time.monotonic() - began)
-    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
+    keep(found, "oracles", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

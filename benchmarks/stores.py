@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="page between whose markers the tables are written")
     given = parser.parse_args()
     found = measure(given.images, given.rounds)
-    keep(found, text(found), given.out, given.page)
+    keep(found, "stores", text(found), given.out, given.page)
 
 
 if __name__ == "__main__":

@@ -80,8 +80,11 @@ def test_accuracy_against_jitter_is_reported_by_method(tmp_path: Path) -> None:
     assert "1,000 pairs each; 1 is what training saw. 2 cores, version 0." in lines
     marked = jitter_benchmark.PAGE.read_text(encoding="utf-8")
     assert figures.filled(marked, lambda name: f"{name} stands here\n").count("jitter stands here") == 1
-    with pytest.raises(ValueError, match="the page has no"):
-        figures.filled("no marker", str)
+    two = "<!-- figures:a -->\nold\n<!-- /figures -->\n<!-- figures:b -->\nold\n<!-- /figures -->\n"
+    assert figures.filled(two, {"b": "new\n"}.get) == "new\n".join(two.rsplit("old\n", 1))
+    for name in ("no marker", two):
+        with pytest.raises(ValueError, match="the page has no"):
+            figures.filled(name, {"c": "new"}.get)
 
 
 @pytest.mark.slow

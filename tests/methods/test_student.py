@@ -197,7 +197,7 @@ def test_benchmark_measures_cost_and_detection_of_occlusion(
     found = {"joints": ["joint1", "joint2"], "rows": list(rows.values())}
     about = {"run": "mine", "scene": None, "poses": 9, "device": "a processor", "seconds": 1}
     (tmp_path / "page.md").write_text("a\n<!-- figures:foreign -->\nold\n<!-- /figures -->\nz\n")
-    keep(found | about, foreign.written(found | about), None, tmp_path / "page.md")
+    keep(found | about, "foreign", foreign.written(found | about), None, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert page.startswith("a\n<!-- figures:foreign -->\n| in the picture | J1 | J2 | off | ")
     assert page.endswith("\n<!-- /figures -->\nz\n")
