@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Floats, Rows
 from ropes.common.files import write_arrays
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, resolve_precision, warn_if_emulated
 from ropes.common.seeds import generator
@@ -88,14 +88,18 @@ class DeltaReader:
     @torch.no_grad()
     def read(self, pairs: ActionPairs) -> ActionPredictions:
         """Predictions for all pairs of a split."""
-        parts = []
-        for rows in torch.arange(len(pairs)).split(_CHUNK):
+        count = len(pairs)
+        verbs, found, patches = Rows[np.int64](count), Rows[np.float64](count), Rows[np.int64](count)
+        for rows in torch.arange(count).split(_CHUNK):
             images = torch.from_numpy(pairs.pixels(rows.numpy())).to(device_kind())
             with autocast(images, self.precision):
                 output = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
             deltas = output.after - output.before if output.before.shape[1] else output.deltas.mean(1)
-            parts.append((output.shares.argmax(1), deltas.double(), output.patches))
-        return ActionPredictions(*(torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True)))
+            start = int(rows[0])
+            verbs.put(start, output.shares.argmax(1).cpu().numpy())
+            found.put(start, deltas.double().cpu().numpy())
+            patches.put(start, output.patches.cpu().numpy())
+        return ActionPredictions(verbs.all(), found.all(), patches.all())
 
 
 def evaluate_actions(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats, Images, Rows
 from ropes.common.files import atomic_path, write_arrays
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
@@ -111,8 +111,11 @@ def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[st
 def _encode(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
     """The latents of some images, (n, k)."""
     read = images.read if isinstance(images, ImageCache) else images.__getitem__
-    parts = [reader.coordinates(on_device(planes(read(chunk)))) for chunk in _chunks(rows)]
-    return torch.cat(parts).double().cpu().numpy()
+    latents, start = Rows[np.float64](len(rows)), 0
+    for chunk in _chunks(rows):
+        latents.put(start, reader.coordinates(on_device(planes(read(chunk)))).double().cpu().numpy())
+        start += len(chunk)
+    return latents.all()
 
 
 def _elbo(reader: Reader, images: ImageCache, rows: NDArray[np.int64]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """`Estimator`: joint angles from images."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats, Images, Rows
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -210,24 +211,28 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        views = as_views(self.run, images)
-        cleans = self._registration is not None and self._registration.cleaner is not None
-        drift = drift and self._registration is not None
+        views, registration = as_views(self.run, images), self._registration
+        cleans = registration is not None and registration.cleaner is not None
+        drift = drift and registration is not None
         if not count(views) or (self.trust is None and not cleans and not drift):
             return Reading(self.coordinates(views), None, None)
-        parts, removals, drifts = [], [], []
-        for start in range(0, count(views), _CHUNK):
-            pixels, removed = self._planes(take(views, slice(start, start + _CHUNK))), None
-            if self._registration is not None:
-                parameters = self._registration.frame_parameters(pixels)
-                drifts += [torch.stack(self._registration.drifted(pixels, parameters))] if drift else []
-                pixels, removed = self._registration.cleaned(pixels, parameters)
-            parts.append(extract_features(self._reader, pixels))
-            removals += [] if removed is None else [removed.cpu().numpy()]
-        both = torch.cat(drifts, dim=1).cpu().numpy() if drifts else None
-        drifted = None if both is None else (both[0], both[1])
-        features, trust = ImageFeatures.join(parts), self.trust
-        foreign = np.concatenate(removals) if removals else None
+        removals, light, place = (Rows[np.bool_](count(views)) for _ in range(3))
+
+        def parts() -> Iterator[ImageFeatures]:
+            for start in range(0, count(views), _CHUNK):
+                pixels = self._planes(take(views, slice(start, start + _CHUNK)))
+                if registration is not None:
+                    parameters = registration.frame_parameters(pixels)
+                    if drift:
+                        for kind, found in zip((light, place), registration.drifted(pixels, parameters), strict=True):
+                            kind.put(start, found.cpu().numpy())
+                    pixels, removed = registration.cleaned(pixels, parameters)
+                    if removed is not None:
+                        removals.put(start, removed.cpu().numpy())
+                yield extract_features(self._reader, pixels)
+
+        features, trust = ImageFeatures.join(parts(), count(views)), self.trust
+        drifted, foreign = (light.all(), place.all()) if drift else None, removals.values
         if trust is None:
             return Reading(features.coordinates, None, None, foreign, drifted)
         detected = trust.foreign(features)

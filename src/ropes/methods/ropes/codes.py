@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from ropes.causal.scm import Regime
-from ropes.common.arrays import Ints
+from ropes.common.arrays import Ints, Rows
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
@@ -57,8 +57,11 @@ class Codes:
     @torch.no_grad()
     def logits(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
         """Log density ratios of every pose, (n, k)."""
-        parts = self.values.split(_CHUNK)
-        return torch.cat([torch.stack([ratio(part.to(device)).cpu() for ratio in ratios], 1) for part in parts])
+        logits = torch.empty(len(self.values), len(ratios))
+        for start in range(0, len(self.values), _CHUNK):
+            part = self.values[start : start + _CHUNK].to(device)
+            logits[start : start + _CHUNK] = torch.stack([ratio(part).cpu() for ratio in ratios], 1)
+        return logits
 
     def scores(self, ratios: list[torch.nn.Module], device: torch.device, *, show: bool = False) -> Tensor:
         """Score differences Δs of every pose, one for each density ratio, (n, k, V, 8, 8)."""
@@ -76,14 +79,14 @@ class Codes:
 def encode(ae1: AE1, images: TrainingImages, device: torch.device, *, show: bool = False) -> Tensor:
     """Codes of all poses before standardisation, (n, V, 8, 8), on the CPU."""
     ae1 = ae1.to(device)
-    parts = []
+    codes = Rows[np.float32](len(images))
     with progress("encode, poses", len(images), show=show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
-            parts.append(ae1.encode_views(images.batch(rows).images.to(device)).float().cpu())
+            codes.put(start, ae1.encode_views(images.batch(rows).images.to(device)).float().cpu().numpy())
             update(start + len(rows))
     ae1.cpu()
-    return torch.cat(parts)
+    return torch.from_numpy(codes.all())
 
 
 def standardise(train: Tensor, *others: Tensor) -> tuple[Standardise, list[Tensor]]:

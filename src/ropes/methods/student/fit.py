@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.arrays import Rows
 from ropes.common.files import sha256
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
@@ -172,13 +173,14 @@ def teacher_outputs(teacher: Teacher, images: TrainingImages, context: Context) 
 
     Chunks are the same in every call: their sizes affect the last bits.
     """
-    coordinates, attention = [], []
+    coordinates, attention = Rows[np.float32](len(images)), Rows[np.float16](len(images))
     with progress("student: its targets", len(images), show=context.show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
             part, logits = teacher.look(torch.from_numpy(images.pixels(rows)).to(context.device))
-            coordinates.append(part.float().cpu())
+            coordinates.put(start, part.float().cpu().numpy())
             if logits is not None:
-                attention.append(logits.float().flatten(2).softmax(-1).view_as(logits).half().cpu())
+                attention.put(start, logits.float().flatten(2).softmax(-1).view_as(logits).half().cpu().numpy())
             update(start + len(rows))
-    return torch.cat(coordinates), torch.cat(attention) if attention else None
+    maps = attention.values
+    return torch.from_numpy(coordinates.all()), None if maps is None else torch.from_numpy(maps)

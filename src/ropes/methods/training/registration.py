@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Rows
 from ropes.common.files import read_json
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
@@ -102,11 +103,11 @@ def without_doubted(images: TrainingImages, registration: Registration, *, show:
 
 def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:
     """Share of each view's pixels that differ from the background, (n, V)."""
-    areas, chunk = [], max(1, _CHUNK // zoom_of(registration) ** 2)
+    areas, chunk = Rows[np.float64](len(images)), max(1, _CHUNK // zoom_of(registration) ** 2)
     for start in range(0, len(images), chunk):
         pixels = torch.from_numpy(images.pixels(np.arange(start, min(start + chunk, len(images)))))
-        areas.append(changed_areas(pixels, registration.background, images.channels))
-    return np.concatenate(areas)
+        areas.put(start, changed_areas(pixels, registration.background, images.channels))
+    return areas.all()
 
 
 def write_registration(folder: Path, registration: Registration | None) -> None:

@@ -137,19 +137,21 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
     """
     reader = load_reader(context.run, context.folder, context.device, _precision(context))
     chunk = max(1, _CHUNK // getattr(context.run.recipe.shape, "zoom", 1) ** 2)
-    parts = []
-    with progress("uncertainty, poses", len(held), show=context.show) as update:
-        for start in range(0, len(held), chunk):
-            rows = np.arange(start, min(start + chunk, len(held)))
-            pixels = torch.from_numpy(held.pixels(rows))
-            if hide:
-                with torch.random.fork_rng():
-                    torch.manual_seed(context.seed("trust", "hidden", start))
-                    pixels = add_foreign_objects(pixels, held.channels)
-            pixels = pixels.to(context.device)
-            parts.append(extract_features(reader, context.cleaned(pixels) if hide else pixels))
-            update(start + len(rows))
-    return ImageFeatures.join(parts)
+
+    def parts() -> Iterator[ImageFeatures]:
+        with progress("uncertainty, poses", len(held), show=context.show) as update:
+            for start in range(0, len(held), chunk):
+                rows = np.arange(start, min(start + chunk, len(held)))
+                pixels = torch.from_numpy(held.pixels(rows))
+                if hide:
+                    with torch.random.fork_rng():
+                        torch.manual_seed(context.seed("trust", "hidden", start))
+                        pixels = add_foreign_objects(pixels, held.channels)
+                pixels = pixels.to(context.device)
+                yield extract_features(reader, context.cleaned(pixels) if hide else pixels)
+                update(start + len(rows))
+
+    return ImageFeatures.join(parts(), len(held))
 
 
 def _downsampled(context: Context, images: TrainingImages) -> Iterator[NDArray[np.float32]]:

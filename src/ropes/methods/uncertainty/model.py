@@ -1,5 +1,6 @@
 """The uncertainty model of a run: standard deviation, out-of-distribution score and foreign objects for each image."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.common.arrays import AnyFloats, Floats
+from ropes.common.arrays import AnyFloats, Floats, Rows
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
 from ropes.methods.run import UNCERTAINTY_FILE
@@ -64,10 +65,15 @@ class ImageFeatures:
         return ImageFeatures(self.coordinates[rows], self.features[rows], self.pixels[rows], foreign)
 
     @classmethod
-    def join(cls, parts: "list[ImageFeatures]") -> "ImageFeatures":
-        """Concatenate the features that one network computed in several batches."""
-        present = [name for name in cls.__dataclass_fields__ if getattr(parts[0], name) is not None]
-        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in present})
+    def join(cls, parts: "Iterable[ImageFeatures]", count: int) -> "ImageFeatures":
+        """Concatenate the features of `count` images that one network computed in several batches."""
+        whole, start = {name: Rows[Any](count) for name in cls.__dataclass_fields__}, 0
+        for part in parts:
+            for name, rows in whole.items():
+                if (values := getattr(part, name)) is not None:
+                    rows.put(start, values)
+            start += len(part.coordinates)
+        return cls(**{name: rows.values for name, rows in whole.items() if rows.values is not None})
 
 
 @dataclass(frozen=True)
