@@ -90,12 +90,11 @@ class DeltaReader:
         """Predictions for all pairs of a split."""
         count = len(pairs)
         verbs, found, patches = Rows[np.int64](count), Rows[np.float64](count), Rows[np.int64](count)
-        for rows in torch.arange(count).split(_CHUNK):
-            images = torch.from_numpy(pairs.pixels(rows.numpy())).to(device_kind())
+        for start in range(0, count, _CHUNK):
+            images = torch.from_numpy(pairs.pixels(np.arange(start, min(start + _CHUNK, count)))).to(device_kind())
             with autocast(images, self.precision):
                 output = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
             deltas = output.after - output.before if output.before.shape[1] else output.deltas.mean(1)
-            start = int(rows[0])
             verbs.put(start, output.shares.argmax(1).cpu().numpy())
             found.put(start, deltas.double().cpu().numpy())
             patches.put(start, output.patches.cpu().numpy())
