@@ -51,6 +51,8 @@ def test_every_seed_is_fitted_and_evaluated_once(calls: list[str], tmp_path: Pat
     again = reproduce("demo", preset="compact", out=out, show=False)
     assert calls == ["fit", "fit"]  # which find everything done
     assert again.rows == found.rows
+    assert again.seconds is not None
+    assert found.seconds is not None
     assert again.seconds >= found.seconds
 
     calls.clear()

@@ -125,6 +125,14 @@ def test_two_methods_on_the_same_data_have_separate_lines() -> None:
     assert "With lines fitted on 1,000 labels (of shifted poses under shift) unless stated otherwise." in table
 
 
+def test_lines_of_unshifted_poses_have_their_own_rows_on_shifted_ones() -> None:
+    shifted = [replace(row, mse_mean=9.0) for row in ROWS if row.split == "ood" and row.method.startswith("anchored@5")]
+    table = markdown(replace(FOUND, shift_rows=tuple(shifted)))
+    told = [line.split(" | ")[1:3] for line in table.splitlines() if "not shifted" in line and line.startswith("| ")]
+    assert told == [["500 anchors, 128 px; not shifted ¹", "9.000 ± 0.001"]] * 2
+    assert 'called "not shifted"; the paper does not say which.' in " ".join(table.split())
+
+
 @pytest.mark.slow
 def test_report_and_published_figures_include_the_curves(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", FOUND)

@@ -16,6 +16,7 @@ from ropes.evaluation import results
 from ropes.evaluation.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.report.html import write_report
+from ropes.report.markdown import markdown
 from ropes.report.stills import publish, write_figures
 from tests.report.pages import Page, a_row, numbers_only
 
@@ -264,6 +265,13 @@ def test_rows_of_other_methods_are_kept_on_request(tmp_path: Path) -> None:
         ("ropes", 0.05), ("anchored", 0.04), ("ldr", 0.03)
     ]  # fmt: skip
     assert [row.mse_mean for row in found.rows if row.setup == "panda-2c-causal"] == [0.02]
+    assert found.seconds == 29.0
+    results.write(tmp_path / "run" / "results.json", replace(content, rows=(replace(other[0], mse_mean=0.01),)))
+    publish(tmp_path / "run", out, keep=True)
+    found = results.read(out / "demo-compact.json")
+    assert found.seconds is None  # a fit replaced a committed one, whose own seconds are not known
+    assert "minutes" not in markdown(found)
+    write_report(out.parent / "run", tmp_path / "report.html")
     elsewhere = replace(results.read(tmp_path / "run" / "results.json"), scene="panda-gym")
     results.write(tmp_path / "run" / "results.json", elsewhere)
     with pytest.raises(UserError, match=r"has scene that of an older version and .* panda-gym; leave --keep out"):

@@ -24,7 +24,7 @@ class Results:
         preset: "compact" or "paper".
         device: name of the processor.
         version: version of this package.
-        seconds: wall time of the whole experiment.
+        seconds: wall time of the whole experiment; None where rows of several runs replace one another.
         rows: joint errors.
         trust_rows: interval coverage and out-of-distribution rates; empty if not measured.
         flag_rows: out-of-distribution detection; empty if not measured.
@@ -49,7 +49,7 @@ class Results:
     preset: str
     device: str
     version: str
-    seconds: Amount
+    seconds: Amount | None
     rows: tuple[Row, ...]
     trust_rows: tuple[kinds.CoverageRow, ...] = ()
     flag_rows: tuple[kinds.FlagRow, ...] = ()

@@ -7,16 +7,31 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, witho
 from ropes.experiments.variants import OBJECTIVES
 from ropes.methods.optimisation import Preset
 from ropes.methods.registry import method_of
-from ropes.report.words import FITTED, TABLE1_ORDER, UNLABELLED, capitalised, counted, fixed, in_words, joint_label
+from ropes.report.words import (
+    FITTED,
+    TABLE1_ORDER,
+    UNLABELLED,
+    capitalised,
+    counted,
+    fixed,
+    in_words,
+    joint_label,
+    method_label,
+)
 
 _NOT_IN_PAPER = "not in the paper"
+_OBJECTS = "foreign objects, white rectangles among them"
+_CLEAN = "trained on clean images"
 #: Method, or variant of method ropes, that differs from the paper's under every preset.
 _METHODS = {
-    "anchored": f"{_NOT_IN_PAPER}; also uses which images belong to the same anchor",
-    "ldr": f"{_NOT_IN_PAPER}: one encoder, trained end to end to classify the policies",
-    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of the density ratios, without AE2; with a student as ropes",
+    "anchored": f"{_NOT_IN_PAPER}; also uses which images belong to the same anchor, and learns from images with "
+    f"{_OBJECTS}",
+    "ldr": f"{_NOT_IN_PAPER}: one encoder, trained end to end to classify the policies, from images with {_OBJECTS}",
+    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of density ratios that learned from codes without noise, instead "
+    "of AE2; a student as for ropes",
     "ropes@encoder": f"{_NOT_IN_PAPER}: score differences imposed on AE2's encoder",
-    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios",
+    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios, which learned from codes "
+    f"without noise; {_CLEAN}",
 }
 #: The paper's methods and objectives → their differences under each preset.
 _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
@@ -25,12 +40,13 @@ _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
         "paper": "the paper's sizes, on grey images, with patches of 16 pixels and a tenth of the anchors held out",
     },
     "ropes": {
-        "compact": "smaller networks than the paper's, another objective than Eq. 3, and a student trained on images "
-        "with foreign objects",
+        "compact": "smaller networks than the paper's, density ratios of three classes, another objective than Eq. 3, "
+        f"and a student: a network that learns to reproduce the coordinates from images with {_OBJECTS}",
         "paper": "the paper's sizes and Eq. 3, λ chosen on a tenth of the anchors, and up to 20 passes of the LDRs",
     },
     "ropes@eq3": {
-        "compact": "smaller networks than the paper's, with one AE2 for all joints and λ = .1",
+        "compact": "smaller networks than the paper's, density ratios of three classes that learned from codes without "
+        f"noise, one AE2 for all joints, and λ = .1; {_CLEAN}, as the paper's",
         "paper": "the paper's sizes, with one AE2 for all joints and λ = .1",
     },
 }
@@ -122,6 +138,25 @@ def verdict(cells: Sequence[JointErrors]) -> str:
         reached = f"{sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of labels"
         said.append(f"Of {counted(len(compared), 'cell')} with training labels, {reached}.")
     return " ".join(filter(None, said))
+
+
+def reached_by_method(cells: Sequence[JointErrors]) -> str:
+    """A sentence on how many errors of the paper's ROPES each method reaches; empty for a single method.
+
+    Args:
+        cells: with lines fitted on labels.
+    """
+    compared = [cell for cell in cells if cell.label_share is None and cell.mse_reached is not None]
+    counts: dict[str, list[bool]] = {}
+    for cell in compared:
+        counts.setdefault(cell.method, []).append(bool(cell.mse_reached))
+    if len(counts) < 2:
+        return ""
+    in_order = sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0]))
+    each = (f"{method_label(method)} {sum(reached)} of {len(reached)}" for method, reached in in_order)
+    sides = sorted({cell.occlusion for cell in compared} - {0})
+    squares = f" (squares of {', '.join(map(str, sides))} pixels included)" if sides else ""
+    return f"Published errors of the paper's ROPES reached {FITTED}{squares}: {'; '.join(each)}. "
 
 
 def _lowest(own: Sequence[JointErrors]) -> str:

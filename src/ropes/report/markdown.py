@@ -10,10 +10,8 @@ from typing import Any
 
 from ropes.evaluation.paper import (
     ALL_LABELS,
-    ANCHORS,
     CALIBRATION_LABELS,
     LABELLED_IMAGES,
-    SCENE,
     mse_comparable,
     published,
     supervised_with,
@@ -23,9 +21,10 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least
 from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
-from ropes.report.differences import Marks
+from ropes.report.differences import Marks, reached_by_method
+from ropes.report.origins import below
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, method_label, origin, rms
+from ropes.report.words import TABLE1_ORDER, fixed, joint_label, method_label, rms
 
 NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
@@ -57,24 +56,31 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
         shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
         note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
         written = _table(["test data", "method"], ["labelled images"], joints, _labelled(shown, joints, marks))
-        return paragraphs(written, marks.markdown(), note + _origin(found, shown, "the paper's counterpart"))
+        return paragraphs(written, marks.markdown(), note + below(found, shown, "the paper's counterpart"))
+    reached = "" if label_free else reached_by_method(calibrated_as_the_paper(every))
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in TABLE1_ORDER)
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method and cell.method not in ROPES_VARIANTS for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
-        lines = f"With lines fitted on {CALIBRATION_LABELS:,} labels (of shifted poses under shift)"
-        note = f"{lines} unless stated otherwise. "
-        written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints, marks))
-        return paragraphs(written, marks.markdown(), note + _origin(found, cells))
+        not_shifted = over_seeds(found.shift_rows)
+        shifted = "" if not_shifted else " (of shifted poses under shift)"
+        note = f"With lines fitted on {CALIBRATION_LABELS:,} labels{shifted} unless stated otherwise. "
+        note += f"{NOT_SHIFTED} " if not_shifted else ""
+        blocks = _variants([*cells, *unlabelled], joints, not_shifted, marks)
+        written = _table(["test data", "training data"], [], joints, blocks)
+        return paragraphs(written, marks.markdown(), note + below(found, cells))
     of_ropes = ("ropes", *ROPES_VARIANTS)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
     not_shifted = () if label_free else over_seeds(found.shift_rows)
     blocks = _methods(shown, joints, not_shifted, marks, label_free=label_free)
     note = f"{NOT_SHIFTED} " if not_shifted else ""
     if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
-        note += "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. "
+        note += (
+            "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. The "
+            "paper's R² is its squared MCC, that of the best line. "
+        )
     written = _table(["test data", "method"], ["labels"], joints, blocks)
-    return paragraphs(written, marks.markdown(), note + _origin(found, cells, in_degrees=label_free))
+    return paragraphs(written, marks.markdown(), note + reached + below(found, cells, in_degrees=label_free))
 
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
@@ -117,12 +123,7 @@ def _methods(
             labels = f"{next(iter(at.values())).labels - fewer:,}"
             lines.append([words, labels, *_ours(at, joints, bars, label_free)])
             fit = (*condition, method, -fewer)
-            beside = {
-                cell.joint: cell
-                for cell in not_shifted
-                if (cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels) == fit
-            }
-            if beside:
+            if beside := _of_fit(not_shifted, fit):
                 lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, label_free)
         if not mse_comparable(condition[0], condition[2]):
@@ -130,6 +131,15 @@ def _methods(
         if {method_of(method) for method, _ in fits} != {"ropes"}:
             lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, label_free)
         yield name, lines
+
+
+def _of_fit(cells: Sequence[JointErrors], fit: tuple[str, int, str, str, int]) -> Fit:
+    """The cells of a setup, occlusion, split, method and number of calibration labels."""
+    return {
+        cell.joint: cell
+        for cell in cells
+        if (cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels) == fit
+    }
 
 
 def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], marks: Marks) -> list[Line]:
@@ -193,8 +203,13 @@ def _paper_mse(share: float | None, condition: Condition, joint: str) -> float |
     return cell.mse if cell else None
 
 
-def _variants(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
-    """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP."""
+def _variants(
+    cells: Iterable[JointErrors], joints: Sequence[str], not_shifted: Sequence[JointErrors], marks: Marks
+) -> Blocks:
+    """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP.
+
+    `not_shifted` are errors on shifted poses with lines fitted on poses in distribution.
+    """
 
     def by_size(cell: JointErrors) -> tuple[Any, ...]:
         size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
@@ -209,6 +224,9 @@ def _variants(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks)
             words = described(next(iter(at.values()))) + ("" if labels else "; without labels")
             words = f"{method_of(method)}: {words}" if several else words
             lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars)])
+            if beside := _of_fit(not_shifted, (*condition, method, labels)):
+                named = marks.method(method, f"{words}; not shifted", published=any(bars))
+                lines.append([named, *_ours(beside, joints, bars)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
             lines += _published([f"the paper's {system}, {count:,} labels in training"], errors)
         yield name, lines
@@ -237,51 +255,3 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degre
             reached = bar is not None and mse_comparable(cell.setup, cell.split) and reaches(cell.mse, bar)
             entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
     return entries
-
-
-def _seeds(cells: Sequence[JointErrors]) -> str:
-    """Number of training seeds, by method where it differs; a range where it differs between settings."""
-    seeds: dict[str, tuple[int, int]] = {}
-    for (_, method), own in grouped(cells, lambda cell: (cell.setup, cell.method)).items():
-        count = len({seed for cell in own for seed in cell.seeds})
-        least, most = seeds.get(method, (count, count))
-        seeds[method] = min(least, count), max(most, count)
-    by_number = grouped(sorted(seeds, key=lambda method: (seeds[method], method)), seeds.__getitem__)
-    words = {
-        (least, most): counted(most, "training seed") if least == most else f"{least} to {most} training seeds"
-        for least, most in by_number
-    }
-    if len(by_number) == 1:
-        return next(iter(words.values()))
-    return " or ".join(
-        f"{words[number]} ({', '.join(map(method_label, methods))})" for number, methods in by_number.items()
-    )
-
-
-def _origin(
-    found: Results, cells: Sequence[JointErrors], bar: str = "the paper's ROPES", *, in_degrees: bool = False
-) -> str:
-    """Units, deviations and training seeds of the errors, their training data beside the paper's, and the origin."""
-    several = any(len(cell.seeds) > 1 for cell in cells)
-    second = ", the second ± over training seeds" if several else ""
-    errors = "RMS error in degrees, mean over test draws" if in_degrees else "MSE in rad², ± over test draws"
-    about = (
-        f"{errors} of {_seeds(cells)}{'' if in_degrees else second}, bold where it reaches {bar}.",
-        _data(found, [cell for cell in cells if cell.paper_mse is not None]),
-        origin(found),
-    )
-    return " ".join(filter(None, about))
-
-
-def _data(found: Results, cells: Sequence[JointErrors]) -> str:
-    """Training anchors and background of cells beside the paper's; empty where they are the paper's."""
-    if not cells:
-        return ""
-    anchors = sorted({cell.anchors for cell in cells if cell.anchors is not None})
-    counts = " to ".join(f"{count:,}" for count in dict.fromkeys((*anchors[:1], *anchors[-1:])))
-    parts = [f"Training anchors: {counts}; the paper's: {ANCHORS:,}."] if anchors and anchors != [ANCHORS] else []
-    if found.scene is None:
-        parts.append(f"The background is not recorded; earlier versions rendered a white one, the paper {SCENE}'s.")
-    elif found.scene != SCENE:
-        parts.append(f"The background is {found.scene}, the paper's {SCENE}'s.")
-    return " ".join(parts)

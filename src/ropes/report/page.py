@@ -160,7 +160,7 @@ def page(source: Source, parts: Sequence[Part]) -> str:
         *((("occluded by", OCCLUDER_NAMES[found.hiding]),) if found.hiding else ()),
         ("device", found.device),
         ("version", found.version),
-        ("wall time", f"{found.seconds:,.0f} s"),
+        *((("wall time", f"{found.seconds:,.0f} s"),) if found.seconds is not None else ()),
         ("training seeds", ", ".join(map(str, sorted({row.seed for row in rows}))) or "none"),
     ]
     shown = [

@@ -137,7 +137,8 @@ def publish(folder: Path, out: Path, *, keep: bool = False, keep_seeds: bool = F
 def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
     """The committed rows of fits that `found` lacks, then its own; devices are listed, seconds add up.
 
-    The seconds of a fit that was committed before do not add up: the committed seconds do not say which are its own.
+    They stay as they are if all fits are committed already, with the same rows, and are None if any other fit replaces
+    a committed one: the committed seconds do not say which are its own.
     """
 
     def fit_of(row: MeasuredRow) -> tuple[str, str, int | None]:
@@ -153,9 +154,13 @@ def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
     kept = {kind: [row for row in getattr(committed, kind) if fit_of(row) not in now] for kind in kinds}
     again = any(method_of(method) in METHODS for _, method, _ in before & now)  # others come with the package
     merged: dict[str, Any] = {kind: (*kept[kind], *getattr(found, kind)) for kind in kinds}
+    replaced = [row for kind in kinds for row in getattr(committed, kind) if fit_of(row) in now]
+    published = [row for kind in kinds for row in getattr(found, kind)]
+    same = now <= before and all(row in published for row in replaced)
+    seconds = [each.seconds for each in (committed, found) if each.seconds is not None and not again]
     return replace(
         found,
         device=" and ".join(dict.fromkeys([*committed.device.split(" and "), found.device])),
-        seconds=round(committed.seconds + (0.0 if again else found.seconds), 1),
+        seconds=committed.seconds if same else round(sum(seconds), 1) if len(seconds) == 2 else None,
         **merged,
     )

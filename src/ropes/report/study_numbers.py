@@ -177,15 +177,17 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
             sentences.append(
                 f"Rank correlation of DCI with the mean error of OOD1 (95% interval), {words}, {count} models: {each}."
             )
-    noise = column(rows, "noise") > 0
-    if noise.any() and not noise.all():
+    for words, group in by_supervision(rows).items():
+        noise = column(group, "noise") > 0
+        if noise.all() or not noise.any():
+            continue
         for scenario in ("ood1_a", *ood2(rows)):
             medians = []
-            for regressor, words in REGRESSORS.items():
-                errors = column(rows, f"{regressor}_{scenario}")
-                medians.append(f"{words} {_median_error(errors[noise])} ({_median_error(errors[~noise])})")
+            for regressor, name in REGRESSORS.items():
+                errors = column(group, f"{regressor}_{scenario}")
+                medians.append(f"{name} {_median_error(errors[noise])} ({_median_error(errors[~noise])})")
             text = "median error with input noise (without)"
-            sentences.append(f"{SCENARIOS[scenario]}, {text}: {', '.join(medians)}.")
+            sentences.append(f"{capitalised(words)}, {SCENARIOS[scenario]}, {text}: {', '.join(medians)}.")
     return sentences
 
 

@@ -67,9 +67,10 @@ def map_of(cell: JointErrors) -> str:
 
 
 def origin(found: Results, *, scene: bool = True) -> str:
-    """Scene, preset, device and wall time of an experiment, as one line below a table."""
+    """Scene, preset, device and (where known) wall time of an experiment, as one line below a table."""
     of_scene = f"Scene {found.scene}. " if scene and found.scene is not None else ""
-    return f"{of_scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
+    minutes = "" if found.seconds is None else f", {found.seconds / 60:.0f} minutes"
+    return f"{of_scene}Preset {found.preset}, {found.device}{minutes}."
 
 
 def fixed(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
