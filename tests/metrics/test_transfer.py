@@ -9,6 +9,7 @@ from ropes.metrics.transfer import (
     REGRESSORS,
     Regressor,
     classifier_errors,
+    least_significant_correlation,
     rank_correlation,
     rank_correlations,
     transfer_errors,
@@ -125,6 +126,14 @@ def test_few_models_give_a_wide_confidence_interval() -> None:
     assert np.isnan(rank_correlation([1, 2], [2, 1]).value)
     with pytest.raises(ValueError, match="two columns of one length"):
         rank_correlation([1, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("pairs", [4, 6, 12, 540])
+def test_intervals_exclude_zero_from_the_least_significant_correlation_on(pairs: int) -> None:
+    least = least_significant_correlation(pairs)
+    half_width = 1.959964 * np.sqrt((1 + least**2 / 2) / (pairs - 3))
+    assert np.arctanh(least) == pytest.approx(half_width, rel=1e-5)
+    assert np.isnan(least_significant_correlation(3))
 
 
 def test_unknown_regressors_and_invalid_tables_raise() -> None:

@@ -1,6 +1,8 @@
 """What is held out of training, by the rules of Causal Triplet, and that action-pairs leave room for it."""
 
+import json
 from collections import Counter
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from ropes.simulation.actions import (
     split_fault,
     symmetric_antonyms,
 )
+from ropes.simulation.objects import objects_digest
 from ropes.simulation.settings import RANDOM_HOLD_OUTS
 
 OPPOSITES = symmetric_antonyms([("open", "close"), ("push", "pull")])
@@ -94,6 +97,18 @@ def test_other_held_out_choices_leave_enough_nouns_per_verb() -> None:
         assert held_out.combinations
         assert not {action.noun for action in held_out.combinations} & set(held_out.nouns)
     assert random_hold_out(seed=0) == drawn[0]
+
+
+def test_the_benchmark_action_pairs_is_frozen() -> None:
+    """Objects, actions and what is held out; another benchmark needs another name."""
+    content = {
+        "setting": PairsSetting().to_dict(),
+        "actions": [action.name for action in ACTIONS],
+        "antonyms": ANTONYMS,
+    }
+    digest = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    assert digest == "410bf67b6c2da9514c0590c4c97146d1d4b40cf849a3d3da9518d061f93520ec"
+    assert objects_digest() == "f70c8b5374cb123bec5712a37c5122cedde4ad6db9fd32c1f9c5afcf2a70cb40"
 
 
 def test_actions_have_names_and_the_noun_is_optional() -> None:

@@ -85,9 +85,12 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "reconstruction and score differences of the encoder, density ratios of noisy codes",
         {**_ENCODER, **_NOISE},
     ),
-    "encoder-noise-0.3": ("the same with noise of .3", {**_ENCODER, "code_noise": 0.3}),
+    "encoder-noise-0.3": (
+        "reconstruction and score differences of the encoder, density ratios of codes with noise of .3 instead of .2",
+        {**_ENCODER, "code_noise": 0.3},
+    ),
     "encoder-noise-10": (
-        "the same with noise of .2, score differences weighing 10",
+        "reconstruction and score differences of the encoder, weighing 10, density ratios of noisy codes",
         {**_ENCODER, **_NOISE, "score_weight": 10.0},
     ),
     "encoder-eq3": (
@@ -99,7 +102,7 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         {**_ENCODER, **_CODES},
     ),
     "encoder-scores-24": (
-        "reconstruction and score differences of the encoder, in 24 directions of these",
+        "reconstruction and score differences of the encoder, in 24 directions of the score differences",
         {**_ENCODER, **_SCORES},
     ),
     "encoder-whitened": (
@@ -107,7 +110,7 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         {**_ENCODER, **_WHITENED, "score_weight": 30.0},
     ),
     "encoder-whitened-noise": (
-        "the same, density ratios of noisy codes",
+        "reconstruction and score differences of the encoder, weighing 30, density ratios of noisy codes, whitened",
         {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 30.0},
     ),
 }
@@ -135,9 +138,9 @@ def by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 def vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
     """The recipe with and without input noise; under the paper preset every combination of its sweep (Section 3).
 
-    Deviation: the sweep's values are from other descriptions of the study: β of 1, 2 and 4, a warm-up over 0, 10,000
-    and 50,000 steps, and 10, 25 and 50 latents.  Why: the paper's text at hand has lost them.  Effect: not known; they
-    make its 108 configurations.
+    Deviation: the sweep's values (β of 1, 2 and 4, a warm-up over 0, 10,000 and 50,000 steps, and 10, 25 and 50
+    latents) are those of arXiv 2010.14407 as we know it; they could not be checked.  Why: the copy at hand has lost
+    them.  Effect: not known; they make the paper's 108 configurations.
     """
     recipe = recipe_of(method, preset)
     assert isinstance(recipe, VAERecipe)
@@ -154,9 +157,9 @@ def vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer and with all anchors; under the compact preset all take the same number of steps.
 
-    Deviation: VAEs take half the steps that they take in the study of finger and cube, and encoders fewer than all
-    anchors would be worth in Table 1.  Why: every fit of the comparison then takes as long.  Effect: all methods score
-    lower than they could.
+    Deviation: VAEs take half the steps that they take in the study of finger and cube, and encoders fewer steps than
+    Table 1 takes for the same number of anchors.  Why: every fit of the comparison then takes as long.  Effect: all
+    methods score lower than they could.
     """
     if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")

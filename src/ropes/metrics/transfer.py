@@ -225,8 +225,6 @@ def rank_correlation(one: ArrayLike, other: ArrayLike) -> RankCorrelation:
     Raises:
         ValueError: columns of different lengths.
     """
-    from scipy.stats import norm
-
     pair = [np.asarray(column, dtype=np.float64) for column in (one, other)]
     if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
         raise ValueError(f"expected two columns of one length, got {pair[0].shape} and {pair[1].shape}")
@@ -234,9 +232,25 @@ def rank_correlation(one: ArrayLike, other: ArrayLike) -> RankCorrelation:
     value, count = float(rank_correlations(table)[0, 1]), int(np.isfinite(table).all(axis=1).sum())
     if count < 4 or not abs(value) < 1 - _SLACK:
         return RankCorrelation(value, np.nan, np.nan, count)
-    half_width = norm.ppf(0.975) * np.sqrt((1 + value**2 / 2) / (count - 3))
+    half_width = _half_width(value, count)
     low, high = np.tanh(np.arctanh(value) + np.array([-half_width, half_width])).tolist()
     return RankCorrelation(value, low, high, count)
+
+
+def least_significant_correlation(pairs: int) -> float:
+    """The absolute value from which on the interval of `rank_correlation` excludes zero; NaN below four pairs."""
+    from scipy.optimize import brentq
+
+    if pairs < 4:
+        return float("nan")
+    return float(brentq(lambda value: np.arctanh(value) - _half_width(value, pairs), _SLACK, 1 - _SLACK))
+
+
+def _half_width(value: float, pairs: int) -> float:
+    """Half of the 95% interval of artanh r."""
+    from scipy.stats import norm
+
+    return float(norm.ppf(0.975) * np.sqrt((1 + value**2 / 2) / (pairs - 3)))
 
 
 def _checked(*sets: tuple[ArrayLike, ArrayLike]) -> list[tuple[Floats, Floats]]:

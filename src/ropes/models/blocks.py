@@ -79,8 +79,9 @@ def as_levels(images: Tensor) -> Tensor:
 class LeakyGradientReLU(nn.Module):
     """ReLU with a leaky surrogate gradient: the backward pass has slope `slope` for negative inputs.
 
-    Deviation: a unit that has fallen below zero everywhere can come back, as gradients leak through it; forward it is
-    the tables' ReLU.  Why: high learning rates need it.  Effect: compact preset alone; slope 0 is the plain ReLU.
+    Deviation: the backward pass has a slope for negative inputs, where Tables 3 to 5 have a plain ReLU, so a unit that
+    has fallen below zero for every input can recover.  Why: high learning rates need it.  Effect: compact preset alone;
+    outputs are those of a ReLU.
     """
 
     def __init__(self, slope: float) -> None:

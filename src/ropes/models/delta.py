@@ -53,8 +53,8 @@ class DeltaNetwork(nn.Module):
     patch features' differences.
 
     Deviation: each of the K patches has its own losses, and the mean of their probabilities decides, unless `aggregate`
-    is set.  Why: the summary calculates losses for each patch; reviews of the paper mention an aggregation.  Effect:
-    not measured yet (experiment "delta-options").
+    is set.  Why: the summary calculates losses for each patch; a review (OpenReview 5d7prMWHNF) mentions an
+    aggregation.  Effect: not measured yet (experiment "delta-options").
 
     Args:
         config: its shape.

@@ -84,7 +84,8 @@ class DenseAE2(nn.Module):
 
     Deviation: with `basis`, as in the compact preset, AE2 works in linear directions of the codes, scaled to unit
     variance, where Table 5 has convolutions on the codes.  Why: directions of small variance, along which the hand's
-    joints move the codes, then count as much as those of large variance.  Effect: docs/log.md, whitened codes.
+    joints move the codes, then count as much as those of large variance.  Effect: with two cameras joint 4's error
+    falls from .164 to .040 rad², joint 3's from .171 to .107 (docs/log.md, whitened codes; also more steps).
     """
 
     def __init__(self, *, views: int, joints: int, directions: int) -> None:

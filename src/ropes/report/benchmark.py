@@ -25,7 +25,8 @@ _ABOUT = (
     "joints. Within a budget and a track, the smallest error in distribution comes first."
 )
 _PUBLISHED = (
-    f"† Published, on the paper's own images and test poses. The paper gives no robot time; its {ANCHORS:,} anchors "
+    f"† Published, on the paper's own images and test poses. Labels are counted in poses; RoboPEPP's {ALL_LABELS:,} "
+    f"labelled images show {ALL_LABELS // 2:,} poses. The paper gives no robot time; its {ANCHORS:,} anchors "
     "count as ours do. Its lines to radians for shifted poses may be fitted on shifted poses."
 )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats
 from ropes.evaluation.rows.kinds import ModelRow
+from ropes.metrics.transfer import least_significant_correlation
 from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled, titled_panels
 from ropes.report.study_numbers import (
     FACTORS,
@@ -45,11 +46,17 @@ def metric_violins(rows: Sequence[ModelRow]) -> Figure:
 def correlation_maps(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> Figure:
     """Spearman's rank correlation of some scores with the metrics, a panel for each supervision (Figs. 3 to 5)."""
     metrics, groups = _measured(METRICS, rows), by_supervision(rows)
-    titles = [f"{words}, {len(group)} models" for words, group in groups.items()]
+    titles = [f"{words}, {len(group)} models{_significant(len(group))}" for words, group in groups.items()]
     figure, panels = titled_panels(titles, height=0.9 + 0.3 * len(scores), columns=1, width=7.2)
     for panel, group in zip(panels, groups.values(), strict=True):
         heat(panel, correlations(group, list(scores), list(metrics)), list(scores.values()), list(metrics.values()))
     return figure
+
+
+def _significant(models: int) -> str:
+    """From which correlation on the 95% interval excludes zero; empty for so few models that there is no interval."""
+    least = least_significant_correlation(models)
+    return "" if np.isnan(least) else f" (95% interval excludes 0 from ±{least:.2f} on)"
 
 
 @styled

@@ -2,8 +2,8 @@
 
 Source: Dittadi et al. 2021, Table 1 and Section 4.
 
-Deviation: the intervals of the factors' values are from other descriptions of the data set.  Why: the text of Table 1
-at hand has lost them.  Effect: with them 53% of the grid's states are possible; the paper has 52%.
+Deviation: the intervals of the factors' values are those of arXiv 2010.14407 as we know it; they could not be checked.
+Why: the copy at hand has lost them.  Effect: with them 53% of the grid's states are possible; the paper has 52%.
 
 Deviation: the four held-out hues are drawn at random, but not red.  Why: OOD1-A trains on red.  Effect: none on the
 scenarios' definitions; the paper does not name its hues.

@@ -27,8 +27,8 @@ class MujocoScene(ArmScene):
     drawn by seed.  All lengths are in proportion to the distance of the cameras, so the room fits any arm.  Scenes
     "white" and "panda-gym" look as PyBullet draws them, up to edges and highlights.
 
-    Deviation: the paper draws with PyBullet, in grey, and without shadows of the arm.  Why: images of real cameras have
-    shadows, textures and colours.  Effect: not measured yet.
+    Deviation: scene "room" has textures, several lamps, shadows and, on request, colour; the paper's images are those
+    of panda-gym, in grey.  Why: images of real cameras have them.  Effect: not measured yet (experiment "cameras").
 
     Args:
         robot, cameras, image_size, joints, colour: see `ArmScene`.

@@ -120,9 +120,10 @@ def panda_setting(name: str) -> Setting:
     all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: the arm stays in the camera's
     plane, so rows of one camera solve an easier problem if the paper means what Section 3.2 says.
 
-    Deviation: the single camera has pitch 0°; each camera keeps its direction and a distance of 1.4 m, with the nearest
-    target for which every pose is in the image.  Why: the paper gives only the yaw of its two cameras, and only at
-    pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not measured.
+    Deviation: the single camera has pitch 0°, and two cameras have −30°, as panda-gym's default; each camera is 1.4 m
+    from the nearest target point for which the whole arm is in the image in every pose.  Why: the paper gives only the
+    yaw of its two cameras, and only at pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.
+    Effect: not measured.
 
     """
     cameras: tuple[Camera, ...] = _TWO_CAMERAS

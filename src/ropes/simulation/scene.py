@@ -120,8 +120,8 @@ class Scene(ArmScene, BulletScene):
 
     Deviation: no shadows fall from or on the arm, and a white background has neither table nor plane.  Why: the
     background is rendered once, and only the arm for each pose.  Effect: parts of the arm are up to 8% lighter than in
-    panda-gym; over a white background a white square hides nothing, so occluded rows there are another test than the
-    paper's.
+    panda-gym; on a white background a white square cannot be seen beside the arm, so occluded rows there are another
+    test than the paper's.
 
     Args:
         robot, cameras, image_size, joints, colour: see `ArmScene`.

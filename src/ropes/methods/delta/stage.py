@@ -117,7 +117,7 @@ def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[T
     The cosine ignores the lengths of the deltas, which the L1 term shrinks.
 
     Deviation: the contrastive loss is the mean over the batch, unless the recipe sets `contrast_sum`.  Why: it is the
-    library's default.  Effect: if the paper means the sum over the batch, as one summary writes it, its weight of 2
+    library's default.  Effect: if the paper means the sum over the batch, as another summary writes it, its weight of 2
     counts B (32 to 64) times as much; not measured yet (experiment "delta-options").
 
     Source: Khosla et al. 2020, in the implementation of pytorch-metric-learning.

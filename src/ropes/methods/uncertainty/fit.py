@@ -212,8 +212,8 @@ def fit_variance_and_scores(
 
     No score uses a σ fitted on its own error, and every error gives a score (Vovk, "Cross-conformal predictors", 2015).
 
-    Deviation: predictions take the σ of all anchors.  Why: it fits new errors somewhat better than those of halves.
-    Effect: coverage is measured, not guaranteed.
+    Deviation: predictions use the variance model that is fitted on all anchors, not those of the two halves.  Why: it
+    fits new errors somewhat better.  Effect: coverage is measured, not guaranteed.
 
     The error that a foreign object adds, ẑ(with it) − ẑ(without), is known; σ is fitted on these errors too.
 

@@ -61,8 +61,8 @@ def error_variance(differences: Floats) -> Floats:
     distribution (Sobol' 1993); V is clipped to this range. The part that depends on joint j alone is in none of them.
 
     Deviation: of a pair from an anchor one pose is observational and one under a policy, which draws more widely.  Why:
-    anchors have no two observational poses.  Effect: T is somewhat larger than for two observational poses, and so is
-    V.
+    anchors have no two observational poses.  Effect: the mean squared difference is somewhat larger than for two
+    observational poses, and so is the estimated variance.
 
     Args:
         differences: (..., 1 + d, 1 + d, d), T between groups of poses, see `_differences`.

@@ -53,10 +53,10 @@ def vae_recipe(preset: str) -> VAERecipe:
 
     Deviation: the compact preset is smaller in everything: 20,000 images instead of a million, 64 pixels, 14,000 steps
     of 32 images, β = 1, 10 latents, no warm-up, three seeds.  Why: two CPU cores.  Effect: no model reaches a DCI of
-    .99, as 29% do in the paper; the best reaches .79.
+    .99, as 29% do in the paper; the best reaches .78.
 
-    Deviation: gradients are clipped to a norm of 1.  Why: the paper's text at hand has lost the number.  Effect: not
-    measured.
+    Deviation: gradients are clipped to a norm of 1.  Why: the copy of the paper at hand has lost the number.  Effect:
+    not measured.
 
     Raises:
         UserError: unknown preset.
