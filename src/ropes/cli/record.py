@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 #: The kind of robot that moves nothing real.
 _SIMULATED = "simulated"
 _SIZE = 128
+_MAY_MOVE = "Is the way free, and the emergency stop at hand? The arm moves now"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,8 @@ class Record:
             seed=self.seed,
             redraw=self.redraw,
             only_plan=self.plan,
-            confirm=None if self._simulated or self.yes else _ask,
+            confirm=None if self._simulated or self.yes else partial(_ask, _MAY_MOVE),
+            ask=None if self._simulated or self.yes else _ask,
         )
 
     def _arm(self) -> "ArmOptions":
@@ -185,8 +188,8 @@ class Record:
         }
 
 
-def _ask() -> None:
-    """Ask whether the arm may move.
+def _ask(question: str) -> None:
+    """Ask a question on the arm, whose answer must be yes.
 
     Raises:
         UserError: standard input is no terminal, or the answer is no.
@@ -194,7 +197,7 @@ def _ask() -> None:
     if not sys.stdin.isatty():
         raise UserError("cannot ask whether the arm may move: standard input is no terminal; give --yes")
     try:
-        answer = input("Is the way free, and the emergency stop at hand? The arm moves now [y/N] ")
+        answer = input(f"{question} [y/N] ")
     except EOFError:  # Ctrl-D
         answer = ""
     if answer.strip().lower() != "y":

@@ -38,6 +38,9 @@ class ScriptedRobot(Robot):
         stuck: joint 0 goes no farther than this.
         fault: called before every answer.
         stops: how often it was stopped.
+        latency: seconds from a command to the motion.
+        jitter: noise of the encoders, radians: every other reading is this much farther from zero.
+        read: what the encoders read.
     """
 
     joints: tuple[str, ...] = tiny.JOINTS
@@ -46,23 +49,34 @@ class ScriptedRobot(Robot):
     fault: Callable[[], None] = lambda: None
     stops: int = 0
     goals: list[Floats] = field(default_factory=list)
+    latency: float = 0.0
+    jitter: float = 0.0
+    read: list[Floats] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock: HandClock = HandClock()
         self._start = self._goal = np.zeros(len(self.joints))
         self._began = self._total = 0.0
 
+    def start_at(self, place: Floats) -> None:
+        """Stand there, as an arm at rest when it is switched on."""
+        self._start = self._goal = place
+
     def at(self, time: float) -> Floats:
-        place = self._start + progress_at(time - self._began, self._total) * (self._goal - self._start)
+        place = self._start + progress_at(max(0.0, time - self._began), self._total) * (self._goal - self._start)
         return np.minimum(place, [self.stuck, *[np.inf] * (len(self.joints) - 1)])
 
     def positions(self) -> Floats | None:
         self.fault()
-        return self.at(self.clock.now()) if self.encoders else None
+        if not self.encoders:
+            return None
+        place = self.at(self.clock.now())
+        self.read.append(place + self.jitter * (len(self.read) % 2) * np.sign(place))
+        return self.read[-1]
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
         self.fault()
-        self._start, self._began = self.at(self.clock.now()), self.clock.now()
+        self._start, self._began = self.at(self.clock.now()), self.clock.now() + self.latency
         self._goal, self._total = positions, float(travel_time(self._start, positions, speed))
         self.goals.append(positions)
 

@@ -2,7 +2,7 @@
 
 import sys
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -64,6 +64,44 @@ def request_for(make_options: MakeOptions) -> "RobotRequest":
     return RobotRequest(joints=("elbow", "shoulder"), setting=options.setting, limits=options.limits)
 
 
+class LossyFollower(Follower):
+    """Loses some packets, as a bus of cheap motors does; `lost` counts down."""
+
+    lost = 0
+
+    def get_observation(self) -> dict[str, object]:
+        if self.lost:
+            self.lost -= 1
+            raise ConnectionError("[TxRxResult] There is no status packet!")
+        return super().get_observation()
+
+
+def test_a_lost_packet_is_asked_for_again() -> None:
+    arm = LossyFollower(Configuration("port"))
+    robot = LeRobotRobot(arm, ("elbow",), DEGREE, HandClock())
+    arm.lost = 2
+    assert robot.positions() == pytest.approx([-20 * DEGREE])
+    arm.lost = 3
+    with pytest.raises(ConnectionError):
+        robot.positions()
+
+
+def test_the_arm_stops_after_an_interrupted_transaction_and_without_an_answer() -> None:
+    cleared: list[bool] = []
+    port = types.SimpleNamespace(is_using=True, clearPort=lambda: cleared.append(True))
+    arm = LossyFollower(Configuration("port"))
+    robot = LeRobotRobot(arm, ("elbow",), DEGREE, HandClock())
+    robot.move_to(np.array([0.1]), np.array([1.0]))
+    arm.bus = types.SimpleNamespace(port_handler=port)  # type: ignore[attr-defined]
+    arm.at["elbow.pos"] = 3.0
+    robot.stop()
+    assert (cleared, port.is_using) == ([True], False)
+    assert arm.actions[-1]["elbow.pos"] == pytest.approx(3.0)
+    arm.lost = 100
+    robot.stop()  # the last goal again
+    assert arm.actions[-1]["elbow.pos"] == pytest.approx(3.0)
+
+
 def test_goals_follow_the_trajectory_within_the_speed_limit() -> None:
     arm, clock = Follower(Configuration("port")), HandClock()
     robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
@@ -123,6 +161,17 @@ def test_custom_class_is_constructed_from_its_configuration(
     assert robot.joints == ("elbow", "shoulder")
     # The arm holds its pose when the recording ends.
     assert Follower.made[-1].config == Configuration("/dev/ttyACM0", "mine", False, True)
+    open_robot("lerobot", given(request_for, {**options, "unit": "radians"}))
+    asked: list[str] = []
+
+    def refuse(question: str) -> None:
+        asked.append(question)
+        raise UserError("nothing was moved")
+
+    with pytest.raises(UserError, match=r"^nothing was moved$"):
+        open_robot("lerobot", replace(given(request_for, options), ask=refuse))
+    assert "switch their motors off for a moment when they are connected" in asked[0]
+    assert Follower.made[-1].calls == []
     open_robot("lerobot", given(request_for, {**options, "unit": "radians"}))
     assert not Follower.made[-1].config.use_degrees
     for changes, line in (

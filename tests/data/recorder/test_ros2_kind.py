@@ -83,10 +83,27 @@ def bridge() -> Iterator[Bridge]:
 
 
 def opened(options: Any, **given: str) -> Robot:
+    named = {name.replace("_", "-"): value for name, value in given.items()}
     return open_robot(
         "ros2",
-        RobotRequest(joints=("shoulder", "elbow"), setting=options.setting, limits=options.limits, options=given),
+        RobotRequest(joints=("shoulder", "elbow"), setting=options.setting, limits=options.limits, options=named),
     )
+
+
+def test_further_joints_of_the_controller_are_held(bridge: Bridge, make_options: MakeOptions) -> None:
+    robot = opened(make_options(), port=str(bridge.port), controller_joints="gripper,shoulder,elbow")
+    try:
+        robot.move_to(np.array([0.3, -0.2]), np.array([1.0, 1.0]))
+        robot.stop()
+    finally:
+        robot.close()
+    for trajectory in bridge.trajectories:
+        assert trajectory["joint_names"] == ["shoulder", "elbow", "gripper"]
+        for point in trajectory["points"]:
+            assert point["positions"][2] == 0.5
+            assert point["velocities"][2] == 0
+    with pytest.raises(UserError, match="gives no position of joint wrist"):
+        opened(make_options(), port=str(bridge.port), controller_joints="wrist")
 
 
 def wait_until(what: Any) -> None:

@@ -82,6 +82,19 @@ def test_arm_outside_its_range_is_reported() -> None:
         poser(robot, DrawnCamera(robot)).take(np.array([2.0, 0.0]))
 
 
+def test_arm_that_starts_outside_its_range_comes_in() -> None:
+    robot = ScriptedRobot(latency=0.2, jitter=1e-5)
+    robot.start_at(np.array([1.7, -1.6]))
+    assert poser(robot, DrawnCamera(robot)).take(GOAL).positions == pytest.approx(GOAL, abs=1e-4)
+    assert robot.read[1][0] > robot.read[0][0] == 1.7  # as if it moved away
+
+
+def test_arm_that_does_not_move_at_all_is_reported() -> None:
+    robot = ScriptedRobot(stuck=0.0)
+    with pytest.raises(UserError, match=r"does not move: joint elbow is at 0.000, not at 0.700; is the arm enabled"):
+        poser(robot, DrawnCamera(robot)).take(np.array([0.7, 0.0]))
+
+
 def breaking() -> None:
     raise ConnectionError("no reply\nfrom motor 3")
 

@@ -56,6 +56,7 @@ class RecordOptions:
         redraw: draw episodes that are not free again.
         only_plan: print the plan, and move nothing.
         confirm: asks whether the arm may move; called after the plan is printed.
+        ask: asks whether the robot may be connected, see `RobotRequest`.
 
     Raises:
         UserError: anchors and chains are given, or neither, or fewer than 1.
@@ -75,6 +76,7 @@ class RecordOptions:
     redraw: bool = False
     only_plan: bool = False
     confirm: Callable[[], None] | None = None
+    ask: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if (self.anchors is None) == (self.chains is None) or self.episodes < 1:
@@ -211,6 +213,7 @@ def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: Recor
         options=options.robot_options,
         seed=options.seed,
         frames=max(1, plan.regimes.size * _FRAMES),
+        ask=options.ask,
     )
     robot = open_robot(options.kind, request)
     stack.callback(_quietly, robot.close)

@@ -34,6 +34,8 @@ class RobotRequest:
         options: of the kind, from --robot-options.
         seed: of what a simulated robot draws.
         frames: how many frames a simulated camera gives, about.
+        ask: asks a question before the robot is connected, where connecting may move the arm; raises a `UserError` if
+            the answer is no.  None to go on without asking.
     """
 
     joints: tuple[str, ...]
@@ -42,6 +44,7 @@ class RobotRequest:
     options: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     frames: int = 1
+    ask: Callable[[str], None] | None = None
 
     def take(self, *names: str, required: tuple[str, ...] = ()) -> dict[str, str]:
         """The options of these names.

@@ -203,28 +203,31 @@ class Poser:
             clock.sleep(_POLL)
             now = read_positions(robot)
             assert now is not None
-            self._require_inside(now, before)
+            self._require_inside(now, here)
             near = bool((np.abs(now - goal) <= self._settling.tolerance).all())
             looks = looks + 1 if near and float(np.abs(now - before).max()) <= _STILL else 0
             before = now
             if clock.now() > deadline:
-                raise self._late(now, goal)
+                raise self._late(here, now, goal)
 
-    def _late(self, now: Floats, goal: Floats) -> UserError:
+    def _late(self, start: Floats, now: Floats, goal: Floats) -> UserError:
         joint = int(np.abs(now - goal).argmax())
-        return UserError(
-            f"the robot does not arrive: joint {self._robot.joints[joint]} is at {now[joint]:.3f}, not at "
-            f"{goal[joint]:.3f}; free the arm, or give a larger --tolerance"
-        )
+        place = f"joint {self._robot.joints[joint]} is at {now[joint]:.3f}, not at {goal[joint]:.3f}"
+        if float(np.abs(now - start).max()) <= _STILL:
+            enabled = "is the arm enabled, and does its controller take goals of these joints alone?"
+            return UserError(f"the robot does not move: {place}; {enabled}")
+        return UserError(f"the robot does not arrive: {place}; free the arm, or give a larger --tolerance")
 
-    def _require_inside(self, now: Floats, before: Floats) -> None:
-        """Check that no joint is moving away from its range."""
+    def _require_inside(self, now: Floats, start: Floats) -> None:
+        """Check that no joint leaves its range; one that starts outside must not go farther out."""
         low, high = self._ranges
-        out = ((now < low - _OVERSHOOT) & (now < before)) | ((now > high + _OVERSHOOT) & (now > before))
+        out = (now < np.minimum(low, start) - _OVERSHOOT) | (now > np.maximum(high, start) + _OVERSHOOT)
         if out.any():
             joint = int(np.flatnonzero(out)[0])
-            name = self._robot.joints[joint]
-            raise UserError(f"joint {name} is at {now[joint]:.3f}, outside [{low[joint]:g}, {high[joint]:g}]")
+            place = f"joint {self._robot.joints[joint]} is at {now[joint]:.3f}"
+            raise UserError(
+                f"{place}, outside [{low[joint]:g}, {high[joint]:g}]; bring the arm into its ranges by hand"
+            )
 
     def _still_frames(self) -> tuple[dict[str, Images], bool]:
         """One frame of each camera, and whether each equals the one before it."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,13 @@ from ropes.errors import UserError, suggestion
 
 #: Goals a second.
 _RATE = 30.0
+#: How often positions are read before the bus counts as lost: single packets of cheap buses get lost.
+_READS = 3
 _DEGREES = "degrees"
+_CONNECTING = (
+    "Many robots of LeRobot, the SO-101 among them, switch their motors off for a moment when they are connected. Does "
+    "the arm rest, or do you hold it?"
+)
 _UNITS = {_DEGREES: math.pi / 180, "radians": 1.0}
 
 
@@ -75,10 +81,17 @@ class LeRobotRobot(Robot):
             arm.disconnect()
             raise
         self._others = {name: value for name, value in observed.items() if name.removesuffix(POSITION) not in joints}
+        self._goals = {name: value for name, value in observed.items() if name not in self._others}
 
     def _observed(self) -> dict[str, float]:
-        """Positions of all joints, in LeRobot's unit."""
-        observation = self._arm.get_observation()
+        """Positions of all joints, in LeRobot's unit; a lost packet is asked for again."""
+        for left in reversed(range(_READS)):
+            try:
+                observation = self._arm.get_observation()
+                break
+            except OSError:  # LeRobot's buses raise ConnectionError
+                if not left:
+                    raise
         values = {name: observation.get(name) for name in self._names}
         found: dict[str, float] = {}
         for name, value in values.items():
@@ -106,12 +119,27 @@ class LeRobotRobot(Robot):
             gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
 
     def _send(self, angles: Floats) -> None:
-        goals = dict(zip((joint + POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True))
-        self._arm.send_action({**self._others, **goals})
+        self._goals = dict(
+            zip((joint + POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True)
+        )
+        self._arm.send_action({**self._others, **self._goals})
 
     def stop(self) -> None:
-        """Make where the arm is its goal."""
-        self._send(self.positions())
+        """Make where the arm is its goal; where it cannot be read, send the last goal again, where the arm stops."""
+        self._free_bus()
+        try:
+            here = self.positions()
+        except OSError:
+            self._arm.send_action({**self._others, **self._goals})
+        else:
+            self._send(here)
+
+    def _free_bus(self) -> None:
+        """End a transaction that Ctrl-C interrupted: the motors' SDKs then refuse every other one."""
+        port: Any = getattr(getattr(self._arm, "bus", None), "port_handler", None)
+        if getattr(port, "is_using", False):
+            port.clearPort()
+            port.is_using = False
 
     def close(self) -> None:
         """Disconnect."""
@@ -158,6 +186,8 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
         arm = make(configuration(**options, **{name: value for name, value in fixed.items() if name in known}))
     except TypeError as error:
         raise UserError(f"--robot-options: {error}") from error
+    if request.ask is not None:
+        request.ask(_CONNECTING)
     return LeRobotRobot(arm, request.joints, _UNITS[unit])
 
 

@@ -33,18 +33,22 @@ class Ros2Robot(Robot):
         joints: of the plan.
         states: topic of sensor_msgs/JointState.
         command: topic of trajectory_msgs/JointTrajectory.
+        commanded: joints of the controller; those beyond the plan's are held where they are now.
 
     Raises:
         UserError: roslibpy is missing, nobody answers, or a joint has no state.
     """
 
-    def __init__(self, host: str, port: int, joints: tuple[str, ...], states: str, command: str) -> None:
+    def __init__(
+        self, host: str, port: int, joints: tuple[str, ...], states: str, command: str, commanded: tuple[str, ...] = ()
+    ) -> None:
         try:
             import roslibpy
         except ModuleNotFoundError as error:
             missing = f"--robot ros2 needs roslibpy ({error.name} is missing): pip install 'ropes[record]'"
             raise UserError(missing) from error
         self.joints, self._message, self._topic = joints, roslibpy.Message, states
+        self._commanded = tuple(dict.fromkeys((*joints, *commanded)))
         self._arrived, self._state, self._stamp = threading.Event(), dict[str, float](), -np.inf
         self._ros = roslibpy.Ros(host=host, port=port)
         try:
@@ -60,17 +64,18 @@ class Ros2Robot(Robot):
         except UserError:
             self.close()
             raise
+        self._held = np.array([self._state[joint] for joint in self._commanded[len(joints) :]])
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         """Called in roslibpy's thread."""
         state = dict(zip(message["name"], message["position"], strict=True))
         self._state, self._stamp = {**self._state, **state}, time.monotonic()
-        if all(joint in self._state for joint in self.joints):
+        if all(joint in self._state for joint in self._commanded):
             self._arrived.set()
 
     def _wait_for_state(self) -> None:
         if not self._arrived.wait(TIMEOUT):
-            missing = [joint for joint in self.joints if joint not in self._state]
+            missing = [joint for joint in self._commanded if joint not in self._state]
             known = f"; it has {', '.join(self._state)}" if self._state else ", nothing came"
             raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {TIMEOUT:g} s{known}")
 
@@ -109,15 +114,16 @@ class Ros2Robot(Robot):
             whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
             described.append(
                 {
-                    "positions": positions.tolist(),
-                    "velocities": velocities.tolist(),
+                    "positions": [*positions.tolist(), *self._held.tolist()],
+                    "velocities": [*velocities.tolist(), *np.zeros(len(self._held)).tolist()],
                     "accelerations": [],
                     "effort": [],
                     "time_from_start": {"sec": whole, "nanosec": nanoseconds},
                 }
             )
         header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}  # zero: at once
-        self._commands.publish(self._message({"header": header, "joint_names": list(self.joints), "points": described}))
+        names = list(self._commanded)
+        self._commands.publish(self._message({"header": header, "joint_names": names, "points": described}))
 
     def stop(self) -> None:
         """Make where the arm is its goal, which replaces the trajectory.
@@ -147,12 +153,12 @@ class Ros2Robot(Robot):
 
 
 def open_robot(request: RobotRequest) -> Ros2Robot:
-    """Connect to a rosbridge; options host, port, states and command (topics).
+    """Connect to a rosbridge; options host, port, states and command (topics), controller-joints (NAME,NAME,…).
 
     Raises:
         UserError: an option is wrong, or nobody answers.
     """
-    given = request.take("host", "port", "states", "command")
+    given = request.take("host", "port", "states", "command", "controller-joints")
     port = given.get("port", "9090")
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise UserError(f"--robot-options: port is {port!r}, which is no number of a port")
@@ -162,4 +168,5 @@ def open_robot(request: RobotRequest) -> Ros2Robot:
         request.joints,
         given.get("states", _STATES),
         given.get("command", _TRAJECTORY),
+        tuple(filter(None, given.get("controller-joints", "").split(","))),
     )
