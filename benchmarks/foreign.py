@@ -18,10 +18,10 @@ from benchmarks.figures import described, keep, options, table
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
+from ropes.data.origin import scene_of
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of
-from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
 from ropes.models.registry import find_run
 from ropes.report.words import rms

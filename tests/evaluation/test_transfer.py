@@ -9,12 +9,13 @@ from ropes.common.files import read_json, write_json
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.origin import camera_level_of
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.joint_protocol import conditions_of_images
 from ropes.evaluation.joints import evaluate, evaluate_transfer
 from ropes.methods.fit import fit
-from ropes.methods.run import Run, camera_level_of
+from ropes.methods.run import Run
 from tests import tiny
 
 

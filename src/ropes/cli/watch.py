@@ -32,7 +32,7 @@ class Watch:
     """A source for each camera of the run: number or device file of a camera, address of a stream, video file, or
     folder that receives new images; or one data set, or one folder with a folder for each camera."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; as in the import of the training images."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; by default as the training images were cropped."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     page: bool = True

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
+from ropes.data.origin import camera_level_of, renderer_of
 from ropes.errors import UserError
 from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.pictures import SPLITS
@@ -20,7 +21,7 @@ from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm, arm_of, robot_of
 from ropes.methods.recipe import anchors_of, input_size
-from ropes.methods.run import Run, camera_level_of, renderer_of
+from ropes.methods.run import Run
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, correlation_matrix, explained, protocol

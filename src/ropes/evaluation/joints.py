@@ -12,6 +12,7 @@ from ropes.common.progress import progress
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.origin import scene_of
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.flags import flag_rows, occluded, out_of_distribution_images
@@ -25,7 +26,7 @@ from ropes.evaluation.rows.kinds import CoverageRow, FlagRow, PoseRow, criterion
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.run import TRAINING_FILE, Run, read_training, scene_of, warn_if_other_scene
+from ropes.methods.run import TRAINING_FILE, Run, read_training, warn_if_other_scene
 from ropes.methods.run_folder import run_folder
 from ropes.methods.uncertainty.coverage import IN_DISTRIBUTION, Condition, measure_uncertainty
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes

@@ -12,6 +12,7 @@ from ropes import __version__
 from ropes.common.files import read_json, require_free, write_json
 from ropes.common.hardware import Precision, RequestedPrecision, capability, resolve_precision
 from ropes.data.dataset import Dataset
+from ropes.data.origin import camera_level_of, renderer_of, scene_of, views_of
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.registry import METHODS, method_named
@@ -48,6 +49,8 @@ class Run:
         camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
         image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
             for runs of earlier versions, whose images are squares of `image_size`.
+        views: how a recording or an import turned and cropped each camera's images, see `views_of`; None for rendered
+            images, and for runs of earlier versions.
         folder: where the run was fitted or read; None before. It is not stored, and equal runs may differ in it.
     """
 
@@ -68,6 +71,7 @@ class Run:
     camera_level: str | None = None
     image_shapes: tuple[tuple[int, ...], ...] | None = None
     renderer: str | None = None
+    views: tuple[Mapping[str, Any], ...] | None = None
     folder: Path | None = field(default=None, compare=False)
 
     @property
@@ -100,6 +104,7 @@ class Run:
             camera_level=camera_level_of(dataset),
             image_shapes=dataset.image_shapes,
             renderer=renderer_of(dataset),
+            views=views_of(dataset),
         )
 
     def write(self, folder: Path) -> "Run":
@@ -208,33 +213,13 @@ class Run:
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             if fields.get("image_shapes") is not None:
                 fields["image_shapes"] = tuple(tuple(map(int, shape)) for shape in fields["image_shapes"])
+            if fields.get("views") is not None:
+                fields["views"] = tuple(fields["views"])
             return cls(**fields, folder=folder)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
         except UserError as error:  # a value that recipes no longer accept
             raise UserError(f"{folder / RUN_FILE} is of another version ({error}); fit the run again") from error
-
-
-def scene_of(dataset: Dataset) -> str | None:
-    """The scene of a data set simulated by ropes, see `ropes.simulation.backgrounds`; None for others."""
-    return _of_rendering(dataset, "scene", "white")
-
-
-def renderer_of(dataset: Dataset) -> str | None:
-    """The renderer of an arm's data set simulated by ropes; None for others."""
-    scene, provenance = scene_of(dataset), dataset.provenance or {}
-    return None if scene is None else str(provenance.get("renderer", {}).get("name", usual_renderer(scene)))
-
-
-def camera_level_of(dataset: Dataset) -> str | None:
-    """The level of the cameras' faults in a data set simulated by ropes, see `ropes.simulation.camera_levels`."""
-    return _of_rendering(dataset, "camera_level", "clean")
-
-
-def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
-    """A property of the setting of an arm that ropes simulated; None for other data sets."""
-    setting = (dataset.provenance or {}).get("setting", {})
-    return str(setting.get(name, default)) if "robot" in setting else None
 
 
 def warn_if_other_scene(run: Run, dataset: Dataset) -> None:

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.inference.live.frames import Board, Fit, Frame
 from tests.estimators import run_of
@@ -82,6 +83,27 @@ def test_images_are_cropped_resized_and_converted_to_grey() -> None:
     assert fit("right", image).shape == (16, 16)
     image[-16:, -16:] = np.arange(16, dtype=np.uint8)[:, None, None]
     np.testing.assert_array_equal(fit("left", image)[:, 0], np.arange(16)[::-1])
+
+
+def test_frames_are_turned_and_cropped_as_the_training_images_were() -> None:
+    views = (View(rotate=180, crop=(0, 0, 24, 32), size=24).to_dict(), View(crop=(4, 8, 20, 24)).to_dict())
+    run = run_of(image_shapes=((24, 18), (24, 20)), views=views)
+    image = np.zeros((32, 48), np.uint8)
+    image[:, 24:] = 200
+    fit = Fit(run)
+    assert fit("right", image).shape == (24, 18)
+    assert (fit("right", image) == 200).all()
+    assert fit("left", image).shape == (24, 20)
+    assert (fit("left", image) == 0).all()
+    cropped = np.arange(24 * 20, dtype=np.uint16).astype(np.uint8).reshape(24, 20)
+    assert np.array_equal(fit("left", cropped), cropped)  # already cropped, as exported images
+    # Options come first, and images of a data set stay as they are.
+    assert (Fit(run, rotate={"right": 0})("right", image) == 0).all()
+    assert (Fit(run, crop={"left": (26, 0, 20, 24)})("left", image) == 200).all()
+    stored = np.arange(24 * 18, dtype=np.uint16).astype(np.uint8).reshape(24, 18)
+    assert np.array_equal(Fit(run, raw=False)("right", stored), stored)
+    with pytest.raises(UserError, match=r"--crop left=4,8,20,24 is not inside the image of 16x16 pixels"):
+        fit("left", np.zeros((16, 16), np.uint8))
 
 
 def test_other_shapes_are_refused_with_a_suggested_crop() -> None:

@@ -1,8 +1,8 @@
 """How the images of a camera are turned, cropped, resized and turned to grey."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from PIL import Image as Pictures
@@ -79,6 +79,33 @@ class View:
     def to_dict(self) -> dict[str, object]:
         """A JSON-able description."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def views_as_recorded(
+    shapes: Mapping[str, tuple[int, ...]],
+    records: Mapping[str, Mapping[str, Any]],
+    rotate: Mapping[str | None, int],
+    crop: Mapping[str | None, Box | None],
+) -> dict[str, View]:
+    """Camera → what makes its images like those of a data set: rotation and crop by the options, else as recorded.
+
+    Args:
+        shapes: camera → shape of its images in the data set.
+        records: camera → its view as a dictionary, where known.
+        rotate: camera → degrees clockwise; None is the key for all cameras.
+        crop: camera → box in pixels after the rotation, or None for the whole image; None is the key for all cameras.
+    """
+    views = {}
+    for camera, shape in shapes.items():
+        known = records.get(camera, {})
+        box = None if known.get("crop") is None else tuple(known["crop"])
+        views[camera] = View(
+            rotate=rotate.get(camera, rotate.get(None, known.get("rotate", 0))),
+            crop=crop.get(camera, crop.get(None, box)),
+            size=max(shape[:2]),
+            grey=len(shape) == 2,
+        )
+    return views
 
 
 def parse_rotation(text: str) -> int:

@@ -17,7 +17,7 @@ from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.source import Episode, Joints, Recording
 from ropes.data.recordings.synchronise import farthest, synchronise
 from ropes.data.recordings.units import in_radians, radians_of
-from ropes.data.recordings.views import View
+from ropes.data.recordings.views import View, views_as_recorded
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
@@ -197,20 +197,12 @@ def _joints(run: Run, episode: Episode, path: Path) -> Joints:
 
 
 def _views(run: Run, options: ImportOptions, imported: Dataset | None) -> dict[str, View]:
-    """Camera → what happens to its images: rotation and crop by the options, or as in an import."""
+    """Camera → what happens to its images: rotation and crop by the options, or as in the given import or the run's."""
     for option, given in (("--rotate", options.rotate), ("--crop", options.crop)):
         if unknown := [name for name in given if name is not None and name not in run.cameras]:
             raise UserError(f"{option}: no camera {unknown[0]!r}; the run has {', '.join(run.cameras)}")
     records = [] if imported is None else (imported.provenance or {}).get("cameras", [])
     imports = {record["name"]: record["view"] for record in records if "view" in record}
-    views = {}
-    for camera, shape in zip(run.cameras, run.shapes, strict=True):
-        known = imports.get(camera, {})
-        crop = None if known.get("crop") is None else tuple(known["crop"])
-        views[camera] = View(
-            rotate=options.rotate.get(camera, options.rotate.get(None, known.get("rotate", 0))),
-            crop=options.crop.get(camera, options.crop.get(None, crop)),
-            size=max(shape[:2]),
-            grey=len(shape) == 2,
-        )
-    return views
+    trained = dict(zip(run.cameras, run.views or (), strict=False))
+    shapes = dict(zip(run.cameras, run.shapes, strict=True))
+    return views_as_recorded(shapes, imports or trained, options.rotate, options.crop)

@@ -4,12 +4,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ropes.common.arrays import Floats, Images
-from ropes.data.recordings.views import Box, View
+from ropes.data.recordings.views import Box, views_as_recorded
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
@@ -52,6 +52,8 @@ class Fit:
         run: identity of the run.
         rotate: camera → degrees clockwise; None is the key for all cameras.
         crop: camera → (left, top, width, height) in pixels after the rotation; None is the key for all cameras.
+        raw: images are as the cameras give them: without options they are turned and cropped as those of the recording
+            that the run learned from.  False for images of a data set, to which that has happened already.
 
     Raises:
         UserError: an option names an unknown camera.
@@ -62,20 +64,16 @@ class Fit:
         run: Run,
         rotate: Mapping[str | None, int] | None = None,
         crop: Mapping[str | None, Box] | None = None,
+        *,
+        raw: bool = True,
     ) -> None:
         rotate, crop = rotate or {}, crop or {}
         if unknown := [name for name in (*rotate, *crop) if name is not None and name not in run.cameras]:
             raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
         self._shapes = dict(zip(run.cameras, run.shapes, strict=True))
-        self._views = {
-            name: View(
-                rotate=rotate.get(name, rotate.get(None, 0)),
-                crop=crop.get(name, crop.get(None)),
-                size=max(shape[:2]),
-                grey=len(shape) == 2,
-            )
-            for name, shape in self._shapes.items()
-        }
+        records = dict(zip(run.cameras, run.views or (), strict=False)) if raw else {}
+        self._views = views_as_recorded(self._shapes, records, rotate, crop)
+        self._cropped = set() if None in crop else {camera for camera in run.cameras if camera not in crop}
         self._checked: dict[str, tuple[int, ...]] = {}
 
     def __call__(self, camera: str, image: Images) -> Images:
@@ -85,6 +83,8 @@ class Fit:
             UserError: the crop is outside the image, or the result has another shape.
         """
         view, shape = self._views[camera], self._shapes[camera]
+        if camera in self._cropped and view.turned(image).shape[:2] == shape[:2]:
+            view = replace(view, crop=None)  # a whole camera's image is larger than what was cropped from it
         if view.crop is not None and self._checked.get(camera) != image.shape:
             view.require_inside(camera, image)
             self._checked[camera] = image.shape

@@ -78,7 +78,8 @@ def watch(run: Path, options: WatchOptions) -> None:
     if estimator.calibration is None:
         raise UserError(f"{run} is not calibrated: run `ropes calibrate` first")
     sources = open_sources(estimator.run, options)
-    fit = Fit(estimator.run, options.rotate, options.crop)
+    raw = not any(isinstance(source, Recorded) for source in sources)
+    fit = Fit(estimator.run, options.rotate, options.crop, raw=raw)
     kalman = None if options.density is None else Kalman(options.density)
     watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman)
     limit_threads(len(sources))

@@ -1,0 +1,39 @@
+"""What made the images of a data set: scene, renderer and faults of simulated cameras, or a recording's views."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ropes.data.dataset import Dataset
+from ropes.simulation.settings import usual_renderer
+
+
+def scene_of(dataset: Dataset) -> str | None:
+    """The scene of a data set simulated by ropes, see `ropes.simulation.backgrounds`; None for others."""
+    return _of_rendering(dataset, "scene", "white")
+
+
+def renderer_of(dataset: Dataset) -> str | None:
+    """The renderer of an arm's data set simulated by ropes; None for others."""
+    scene, provenance = scene_of(dataset), dataset.provenance or {}
+    return None if scene is None else str(provenance.get("renderer", {}).get("name", usual_renderer(scene)))
+
+
+def camera_level_of(dataset: Dataset) -> str | None:
+    """The level of the cameras' faults in a data set simulated by ropes, see `ropes.simulation.camera_levels`."""
+    return _of_rendering(dataset, "camera_level", "clean")
+
+
+def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
+    """A property of the setting of an arm that ropes simulated; None for other data sets."""
+    setting = (dataset.provenance or {}).get("setting", {})
+    return str(setting.get(name, default)) if "robot" in setting else None
+
+
+def views_of(dataset: Dataset) -> tuple[Mapping[str, Any], ...] | None:
+    """How a recording or an import turned and cropped the images of each camera, in the order of `Dataset.cameras`.
+
+    Each is a `ropes.data.recordings.views.View` as a dictionary; None for rendered images, and where a camera has none.
+    """
+    records = (dataset.provenance or {}).get("cameras", [])
+    known = {record["name"]: record["view"] for record in records if "view" in record}
+    return tuple(known[name] for name in dataset.cameras) if set(dataset.cameras) <= set(known) else None
