@@ -1,7 +1,6 @@
 """A tiny run becomes a packaged estimator: complete, the same coordinates, its card true."""
 
 import json
-import shlex
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -10,25 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 
 from ropes.cli import entry as cli
-from ropes.cli.fit import Fit
 from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.experiments.packager import package
-from ropes.inference.calibration import Calibration, Origin
 from ropes.inference.estimator import Estimator
-from ropes.inference.prediction import calibrate
+from ropes.inference.prediction import calibrate, images_of
 from ropes.methods.anchored import fit as anchored
 from ropes.methods.recipes import EncoderRecipe, Optimisation, encoder_recipe
-from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models import registry
-from ropes.report.model_card import commands
 from ropes.report.table import WIDTH
 from ropes.report.words import error_and_deviation
 from tests import planar, tiny
@@ -68,7 +64,14 @@ def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.slow
 def test_package_contains_only_files_needed_for_prediction(packaged: Path, run: Path) -> None:
-    same, made = ("run.json", "trust.safetensors", "student/weights.safetensors"), ("training.json", "MODEL_CARD.md")
+    same, made = (
+        ("run.json", "trust.safetensors", "student/weights.safetensors"),
+        (
+            "training.json",
+            "MODEL_CARD.md",
+            "README.md",
+        ),
+    )
     assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "calibration.json", *made)}
     for file in same:
         assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
@@ -82,6 +85,25 @@ def test_run_without_an_uncertainty_model_is_packaged(run: Path, data: Path, tmp
     (copy / "trust.safetensors").unlink()
     made = package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "out")
     assert not (made / "trust.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_recording_without_test_poses_is_packaged_for_a_hub(
+    run: Path, data: Path, packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["package", str(run), "--name", "mine", "--data", str(data), "--out", "out"]) == 0
+    card = ModelCard.load(tmp_path / "out" / "mine" / "README.md")
+    assert (card.data.library_name, card.data.license) == ("ropes", "apache-2.0")
+    assert card.data.eval_results is None
+    assert "Not evaluated: the training data have no test poses with known angles." in card.text
+    assert 'from_pretrained(".")' in card.text
+    read, known = (Estimator.from_pretrained(tmp_path / "out" / "mine"), Estimator.load(run))
+    images = images_of(known.run, open_dataset(data), np.arange(4))
+    assert np.array_equal(read.angles(images), known.angles(images))
+    measured = ModelCard.load(packaged / NAME / "README.md").data.eval_results
+    assert measured is not None
+    assert {each.metric_type for each in measured} == {"mse", "mcc"}
 
 
 @pytest.mark.slow
@@ -149,51 +171,6 @@ def test_card_describes_the_estimator_and_its_results(packaged: Path, run: Path)
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
 
 
-def test_fit_command_in_the_card_gives_this_recipe() -> None:
-    changed = replace(recipe(), training=replace(recipe().training, clip=None, schedule="constant"))
-    name, one = "panda-2c-independent", ("a",)
-    content = Run(
-        method="anchored", recipe=changed, seed=4, setting=name, cameras=one, joints=one, image_size=8, data_checksum=""
-    )
-    provenance = {"anchors": 8000, "test_anchors": 500, "seed": 7, "mesh": "full"}
-    simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
-    counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
-    assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
-    webcam = provenance | {"mesh": "simplified", "setting": {"camera_level": "webcam"}}
-    filmed = commands(replace(content, image_shapes=((128, 128, 3),)), webcam, Calibration(np.ones(1), np.ones(1), 0))
-    assert filmed[0].endswith("--seed 7 --camera webcam --colour --out data")
-    words = shlex.split(fitted)[1:]
-    parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
-    assert isinstance(parsed, Fit)
-    assert parsed.recipe == changed
-    assert (parsed.method, parsed.seed) == ("anchored", 4)
-    assert calibrated == "ropes calibrate run --data data --commanded"
-    for line in (simulated, calibrated):
-        words = shlex.split(line)[1:]
-        cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
-
-
-@pytest.mark.parametrize(
-    ("samples", "origin", "words"),
-    [
-        (40, None, "--data data --samples 40"),
-        (40, Origin(source="samples", seed=0, level=0.9), "--data data --samples 40"),
-        (40, Origin(source="samples", seed=3, level=0.95), "--data data --samples 40 --seed 3 --level 0.95"),
-        (12, Origin(source="labels", seed=3, level=0.9, file="my labels.csv"), "--labels 'my labels.csv'"),
-        (0, Origin(source="commanded", seed=2, level=0.8), "--data data --commanded --seed 2 --level 0.8"),
-        (0, Origin(source="commanded", seed=0, level=0.9, file="c.json"), "--data data --commanded c.json"),
-    ],
-)
-def test_card_shows_the_calibration_command_that_was_used(
-    run: Path, samples: int, origin: Origin | None, words: str
-) -> None:
-    made = Calibration(np.ones(2), np.ones(2), samples, origin=origin)
-    line = commands(replace(Run.read(run), recipe=encoder_recipe("compact")), {}, made)[-1]
-    assert line == f"ropes calibrate run {words}"
-    parts = shlex.split(line)[1:]
-    cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
-
-
 @pytest.mark.parametrize(("saved", "near"), [(0.4, 0.002), (0.6, 0.05)])
 def test_large_weights_are_stored_as_float16_and_layers_in_eight_bits(
     saved: float, near: float, run: Path, data: Path, packaged: Path, tmp_path: Path
@@ -228,7 +205,8 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)
     calibrate(copy, data=data, samples=20)
-    size = tiny.size_of(packaged) - path.stat().st_size * 9 // 20
+    # Room for the files that are written last, and for little more than half of the weights.
+    size = tiny.size_of(packaged) + 10_000 - path.stat().st_size * 9 // 20
     measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
     with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)

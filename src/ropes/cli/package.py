@@ -17,7 +17,8 @@ class Package:
 
     Example:
       ropes package runs/two-cameras --name panda-2c --data data/two-cameras \
-        --results runs/two-cameras-evaluation/results.json --out src/ropes/models/pretrained
+        --results runs/two-cameras-evaluation/results.json --out packages
+      ropes package runs/arm --name my-arm --data data/arm --out packages
       ropes package runs/two-cameras --format onnx --data data/two-cameras --out exported
       ropes package panda-2c --format torch-export --out exported
     """
@@ -25,7 +26,7 @@ class Package:
     run: RunFolder
     """Folder of a run; with --format onnx or torch-export also the name of a packaged estimator."""
     out: Path
-    """Folder in which the new folder is created; src/ropes/models/pretrained is part of the Python package."""
+    """Folder in which the new folder is created."""
     format: Literal["safetensors", "onnx", "torch-export"] = "safetensors"
     """safetensors: the files that ropes reads, for a calibrated run of a label-free method. onnx, torch-export: one
     file with the whole estimator from images to angles, compared with the run before it is kept (onnx: pip install
@@ -37,7 +38,7 @@ class Package:
     """Training data set of the run, required for safetensors and for --results; otherwise any data set with the run's
     cameras, for the comparison. If omitted, the comparison uses synthetic images."""
     results: Path | None = None
-    """results.json of the run's evaluation, for the card; required for safetensors."""
+    """results.json of the run's evaluation, for the card."""
 
     def execute(self) -> None:
         """Package the run."""
@@ -60,8 +61,8 @@ class Package:
         from ropes.experiments.packager import package
         from ropes.models.registry import own_run
 
-        if self.name is None or self.data is None or self.results is None:
-            missing = next(key for key in ("name", "data", "results") if getattr(self, key) is None)
+        if self.name is None or self.data is None:
+            missing = "name" if self.name is None else "data"
             raise UserError(f"--format safetensors needs --{missing}")
         folder = package(own_run(self.run), name=self.name, data=self.data, results=self.results, out=self.out)
         write_options(self, options_beside(folder))

@@ -26,10 +26,11 @@ from ropes.inference.sample_images import made_up_images
 from ropes.inference.single_network import ExportedEstimator
 from ropes.methods.run import read_training
 from ropes.methods.weights import weights_digest
-from ropes.models.registry import CARD_FILE, read_card
-from ropes.report.model_card import hub_card, model_card
+from ropes.models.registry import CARD_FILE, README_FILE, read_card
+from ropes.report.hub_card import hub_card
+from ropes.report.model_card import model_card
 
-CONFIG_FILE, README = "config.json", "README.md"
+CONFIG_FILE = "config.json"
 #: Largest difference from the estimator, in radians (in units of the coordinate where it is not calibrated).
 TOLERANCE = 1e-4
 #: Largest difference of distances as a share of the estimator's; ends of intervals may differ by this share of the
@@ -87,7 +88,7 @@ def export(
         card = read_card(run) if (run / CARD_FILE).is_file() else None
         if card is None and dataset is not None and evaluation is not None:
             card = _card(name, run, estimator, new / FILES[kind], dataset, evaluation)
-        write_text(new / README, hub_card(name, estimator.run, config, card=card, results=evaluation))
+        write_text(new / README_FILE, hub_card(name, estimator.run, config, card=card, results=evaluation))
         if target.exists():
             shutil.rmtree(target)
         new.rename(target)

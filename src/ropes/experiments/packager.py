@@ -27,13 +27,14 @@ from ropes.methods.training.registration import CLEANER_FOLDER
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.eight_bits import from_eight_bits, to_eight_bits
-from ropes.models.registry import CARD_FILE
+from ropes.models.registry import CARD_FILE, README_FILE
+from ropes.report.hub_card import package_readme
 from ropes.report.model_card import model_card
 
 #: Largest size of a packaged estimator, bytes.
 MOST_BYTES = 8_000_000
-#: Bytes reserved for the card and the calibration, which are written last.
-_RESERVED = 16_000
+#: Bytes reserved for card, README and calibration, which are written last.
+_RESERVED = 32_000
 #: Form of the weights → largest root mean square difference of coordinates from the run's, as a share of their standard
 #: deviation; and number of poses. Not the largest difference: where a glimpse's centre lies between two pixels, the
 #: last bit decides.
@@ -41,7 +42,7 @@ _TOLERANCE = {"float16": 0.01, "int8": 0.03}
 _COMPARED = 256
 
 
-def package(run: Path, *, name: str, data: Location, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
+def package(run: Path, *, name: str, data: Location, results: Path | None, out: Path, most: int = MOST_BYTES) -> Path:
     """Write the packaged estimator `out`/`name` atomically; an existing one of that name is replaced.
 
     Weights are copied; if the folder would be too large, the largest become float16, and then integers of eight bits
@@ -53,7 +54,7 @@ def package(run: Path, *, name: str, data: Location, results: Path, out: Path, m
         name: name of the packaged estimator.
         data: training data set of the run.
         results: results.json of `ropes evaluate` or `ropes reproduce` with figures of the run's present weights, for
-            the card.
+            the card; None if it was not evaluated, as after a recording without test poses.
         out: folder of packaged estimators.
         most: largest size, bytes.
 
@@ -75,7 +76,7 @@ def package(run: Path, *, name: str, data: Location, results: Path, out: Path, m
             f"{run} is not calibrated: run `ropes calibrate` first, since a packaged estimator predicts radians"
         )
     require_same_data(run, estimator.run, dataset)
-    evaluation = read_results(results, run, estimator.run)
+    evaluation = None if results is None else read_results(results, run, estimator.run)
     target = out / name
     if target.exists() and not (target / CARD_FILE).exists():
         raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
@@ -137,7 +138,7 @@ def _fill(
     estimator: Estimator,
     dataset: Dataset,
     calibration: Calibration,
-    evaluation: Results,
+    evaluation: Results | None,
     most: int,
 ) -> None:
     """Write all files of a packaged estimator to the folder `new`, and check its size and coordinates."""
@@ -164,6 +165,7 @@ def _fill(
         size=_size(new),
     )
     write_text(new / CARD_FILE, card)
+    write_text(new / README_FILE, package_readme(name, estimator.run, card, evaluation))
     if (size := _size(new)) > most:
         raise UserError(f"{run} takes {size / 1e6:.1f} MB even in eight bits; at most {most / 1e6:g} MB are packaged")
     rows = dataset.frames("train").index[:_COMPARED]

@@ -6,7 +6,7 @@ from pathlib import Path
 from ropes.errors import UserError
 
 #: Files that mark a folder as a run, or as a packaged estimator.
-RUN_FILE, CARD_FILE = "run.json", "MODEL_CARD.md"
+RUN_FILE, CARD_FILE, README_FILE = "run.json", "MODEL_CARD.md", "README.md"
 #: Prefix of a packaged estimator's name.
 PACKAGED = "packaged:"
 #: The packaged estimator that experiments start from and compare with.

@@ -1,13 +1,10 @@
-"""The model card of a packaged estimator, and the README of an exported one, with metadata for model hubs."""
+"""The model card of a packaged estimator."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
-from statistics import fmean
 from typing import Any, TypeVar
-
-from huggingface_hub import EvalResult, ModelCardData
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
@@ -36,7 +33,7 @@ def model_card(
     run: Run,
     dataset: Dataset,
     calibration: Calibration,
-    results: Results,
+    results: Results | None,
     training: Mapping[str, Any],
     *,
     weights: int,
@@ -50,7 +47,7 @@ def model_card(
         run: the fit.
         dataset: its training data.
         calibration: its map to radians.
-        results: its evaluation.
+        results: its evaluation; None if it has none, as after a recording without test poses.
         training: its training.json.
         weights: number of weights.
         precision: of the stored weights, as "float32".
@@ -59,8 +56,8 @@ def model_card(
     Raises:
         UserError: the results are of another run, or the package has no such preset.
     """
-    rows = _of(run, results.rows)
-    if {row.joint for row in rows} != set(run.joints):
+    rows = [] if results is None else rows_of(run, results.rows)
+    if results is not None and {row.joint for row in rows} != set(run.joints):
         raise UserError(
             f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
         )
@@ -73,7 +70,7 @@ def model_card(
         run=run,
         sizes=_sizes(run),
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
-        method=_about(run),
+        method=about(run),
         joints=run.joints,
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
@@ -87,11 +84,13 @@ def model_card(
         commands=commands(run, provenance, calibration),
         results=results,
         labels=CALIBRATION_LABELS,
-        tables=[*_figures(rows, _of(run, results.shift_rows), run.joints), *_further(run, results)],
+        tables=[]
+        if results is None
+        else [*_figures(rows, rows_of(run, results.shift_rows), run.joints), *_further(run, results)],
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
-        licence=_licence(),
+        licence=licence(),
     )
     return wrapped(card)
 
@@ -177,11 +176,11 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
 
 def _further(run: Run, results: Results) -> Iterator[str]:
     """Tables of pose errors, of intervals over the joints, and of the flag on out-of-distribution images."""
-    if poses := _of(run, results.pose_rows):
+    if poses := rows_of(run, results.pose_rows):
         lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(poses)]
         columns = [f"pose of {poses[0].link}", "position, mm", "orientation, °", "ADD, mm", "AUC of ADD"]
         yield Table(columns, lines).markdown()
-    if intervals := _of(run, results.trust_rows):
+    if intervals := rows_of(run, results.trust_rows):
         groups = grouped(intervals, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
         lines = [
             [
@@ -195,12 +194,13 @@ def _further(run: Run, results: Results) -> Iterator[str]:
         ]
         columns = ["test data", "intervals", "coverage over joints", "width over joints, °", "AUROC of the flag"]
         yield Table(columns, lines, texts=range(4)).markdown()
-    if flags := _of(run, results.flag_rows):
+    if flags := rows_of(run, results.flag_rows):
         lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(flags)]
         yield Table(["out-of-distribution images", "AUROC of the flag", "flagged"], lines).markdown()
 
 
-def _of(run: Run, rows: Iterable[R]) -> list[R]:
+def rows_of(run: Run, rows: Iterable[R]) -> list[R]:
+    """The rows of a fit."""
     return [row for row in rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
 
 
@@ -217,76 +217,12 @@ def _sizes(run: Run) -> str:
     return ", ".join(f"{size} ({camera})" for size, camera in zip(sizes, run.cameras, strict=True))
 
 
-def hub_card(
-    name: str, run: Run, config: Mapping[str, Any], *, card: str | None = None, results: Results | None = None
-) -> str:
-    """The card as Markdown, with a block of metadata in YAML.
-
-    Args:
-        name: of the estimator.
-        run: the fit.
-        config: the description of the exported file, config.json.
-        card: the text of `model_card`; None for a short one.
-        results: evaluation of the run, for the metrics; None for none.
-    """
-    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
-    rows = [] if results is None else _of(run, results.rows)
-    reported = [row for row in rows if not row.occlusion and row.calibration_labels == labels]
-    about = ModelCardData(
-        library_name="ropes",
-        license=_licence().lower(),
-        pipeline_tag="robotics",
-        tags=["robotics", "joint-angles", "causal-representation-learning", config["format"]],
-        model_name=name,
-        eval_results=_metrics(run, reported) or None,
-    )
-    return render(
-        "hub_card.md.j2",
-        metadata=about.to_yaml(),
-        name=name,
-        card=card,
-        config=config,
-        run=run,
-        method=_about(run),
-        side=config["inputs"][0]["shape"][1],
-        letterboxed=any(
-            [camera["height"], camera["width"]] != list(entry["shape"][1:3])
-            for camera, entry in zip(config["cameras"], config["inputs"], strict=True)
-        ),
-    )
-
-
-def _about(run: Run) -> str:
+def about(run: Run) -> str:
     """The method in a sentence."""
     method = method_named(run.method)
     return method.description or f"{capitalised(method.summary)}."
 
 
-def _licence() -> str:
+def licence() -> str:
+    """The package's licence, which packaged estimators have too."""
     return metadata("ropes")["License-Expression"] or "Apache-2.0"
-
-
-def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
-    """Mean squared error and correlation, as means over the joints, for each test split."""
-    made = []
-    for split in dict.fromkeys(row.split for row in rows):
-        own = [row for row in rows if row.split == split]
-        figures = {
-            "mse": ("mean squared error over joints, rad²", [row.mse_mean for row in own]),
-            "mcc": ("mean correlation coefficient over joints", [row.mcc_mean for row in own]),
-        }
-        made += [
-            EvalResult(
-                task_type="robotics",
-                task_name="joint angles from images",
-                dataset_type=run.setting,
-                dataset_name=run.setting,
-                dataset_split=f"test-{split}",
-                metric_type=kind,
-                metric_name=words,
-                metric_value=float(f"{fmean(known):.3g}"),
-            )
-            for kind, (words, values) in figures.items()
-            if (known := [value for value in values if value is not None])
-        ]
-    return made

@@ -1,0 +1,97 @@
+"""The README of a packaged or an exported estimator, with metadata for model hubs."""
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from huggingface_hub import EvalResult, ModelCardData
+
+from ropes.evaluation.paper import CALIBRATION_LABELS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.methods.registry import method_named
+from ropes.methods.run import Run
+from ropes.report.model_card import about, licence, rows_of
+from ropes.report.page import render
+
+
+def package_readme(name: str, run: Run, card: str, results: Results | None) -> str:
+    """The README of a packaged estimator: metadata, how to read it, and its card.
+
+    Args:
+        name: of the estimator.
+        run: the fit.
+        card: the text of `model_card`.
+        results: evaluation of the run, for the metrics; None for none.
+    """
+    return render("package_readme.md.j2", metadata=_metadata(name, run, results, "safetensors"), card=card)
+
+
+def hub_card(
+    name: str, run: Run, config: Mapping[str, Any], *, card: str | None = None, results: Results | None = None
+) -> str:
+    """The card as Markdown, with a block of metadata in YAML.
+
+    Args:
+        name: of the estimator.
+        run: the fit.
+        config: the description of the exported file, config.json.
+        card: the text of `model_card`; None for a short one.
+        results: evaluation of the run, for the metrics; None for none.
+    """
+    return render(
+        "hub_card.md.j2",
+        metadata=_metadata(name, run, results, config["format"]),
+        name=name,
+        card=card,
+        config=config,
+        run=run,
+        method=about(run),
+        side=config["inputs"][0]["shape"][1],
+        letterboxed=any(
+            [camera["height"], camera["width"]] != list(entry["shape"][1:3])
+            for camera, entry in zip(config["cameras"], config["inputs"], strict=True)
+        ),
+    )
+
+
+def _metadata(name: str, run: Run, results: Results | None, form: str) -> str:
+    """The block of metadata in YAML."""
+    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
+    rows = [] if results is None else rows_of(run, results.rows)
+    reported = [row for row in rows if not row.occlusion and row.calibration_labels == labels]
+    described = ModelCardData(
+        library_name="ropes",
+        license=licence().lower(),
+        pipeline_tag="robotics",
+        tags=["robotics", "joint-angles", "causal-representation-learning", form],
+        model_name=name,
+        eval_results=_metrics(run, reported) or None,
+    )
+    return described.to_yaml()
+
+
+def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
+    """Mean squared error and correlation, as means over the joints, for each test split."""
+    made = []
+    for split in dict.fromkeys(row.split for row in rows):
+        own = [row for row in rows if row.split == split]
+        figures = {
+            "mse": ("mean squared error over joints, rad²", [row.mse_mean for row in own]),
+            "mcc": ("mean correlation coefficient over joints", [row.mcc_mean for row in own]),
+        }
+        made += [
+            EvalResult(
+                task_type="robotics",
+                task_name="joint angles from images",
+                dataset_type=run.setting,
+                dataset_name=run.setting,
+                dataset_split=f"test-{split}",
+                metric_type=kind,
+                metric_name=words,
+                metric_value=float(f"{fmean(known):.3g}"),
+            )
+            for kind, (words, values) in figures.items()
+            if (known := [value for value in values if value is not None])
+        ]
+    return made

@@ -1,0 +1,61 @@
+"""The commands of a model card give the estimator that it describes."""
+
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.cli.fit import Fit
+from ropes.inference.calibration import Calibration, Origin
+from ropes.methods.recipes import Optimisation, encoder_recipe
+from ropes.methods.run import Run
+from ropes.report.model_card import commands
+from tests import tiny
+from tests.estimators import run_of
+
+
+def test_fit_command_in_the_card_gives_this_recipe() -> None:
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2, schedule="constant")
+    encoder = tiny.encoder_recipe().encoder
+    changed = replace(encoder_recipe("compact"), encoder=encoder, training=short, student=short, val_fraction=0.25)
+    name, one = "panda-2c-independent", ("a",)
+    content = Run(
+        method="anchored", recipe=changed, seed=4, setting=name, cameras=one, joints=one, image_size=8, data_checksum=""
+    )
+    provenance = {"anchors": 8000, "test_anchors": 500, "seed": 7, "mesh": "full"}
+    simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
+    counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
+    assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
+    webcam = provenance | {"mesh": "simplified", "setting": {"camera_level": "webcam"}}
+    filmed = commands(replace(content, image_shapes=((128, 128, 3),)), webcam, Calibration(np.ones(1), np.ones(1), 0))
+    assert filmed[0].endswith("--seed 7 --camera webcam --colour --out data")
+    words = shlex.split(fitted)[1:]
+    parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+    assert isinstance(parsed, Fit)
+    assert parsed.recipe == changed
+    assert (parsed.method, parsed.seed) == ("anchored", 4)
+    assert calibrated == "ropes calibrate run --data data --commanded"
+    for line in (simulated, calibrated):
+        words = shlex.split(line)[1:]
+        cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+
+
+@pytest.mark.parametrize(
+    ("samples", "origin", "words"),
+    [
+        (40, None, "--data data --samples 40"),
+        (40, Origin(source="samples", seed=0, level=0.9), "--data data --samples 40"),
+        (40, Origin(source="samples", seed=3, level=0.95), "--data data --samples 40 --seed 3 --level 0.95"),
+        (12, Origin(source="labels", seed=3, level=0.9, file="my labels.csv"), "--labels 'my labels.csv'"),
+        (0, Origin(source="commanded", seed=2, level=0.8), "--data data --commanded --seed 2 --level 0.8"),
+        (0, Origin(source="commanded", seed=0, level=0.9, file="c.json"), "--data data --commanded c.json"),
+    ],
+)
+def test_card_shows_the_calibration_command_that_was_used(samples: int, origin: Origin | None, words: str) -> None:
+    made = Calibration(np.ones(2), np.ones(2), samples, origin=origin)
+    line = commands(run_of(method="anchored", recipe=encoder_recipe("compact")), {}, made)[-1]
+    assert line == f"ropes calibrate run {words}"
+    parts = shlex.split(line)[1:]
+    cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
