@@ -12,9 +12,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks import descendants, drift, figures, layers, rendering
+from benchmarks import descendants, drift, figures, layers, rendering, road
 from benchmarks import jitter as jitter_benchmark
-from ropes.common.files import read_json
+from ropes.common.files import read_json, write_json
+from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
 from ropes.methods.registry import METHODS
@@ -85,6 +86,36 @@ def test_accuracy_against_jitter_is_reported_by_method(tmp_path: Path) -> None:
     for name in ("no marker", two):
         with pytest.raises(ValueError, match="the page has no"):
             figures.filled(name, {"c": "new"}.get)
+
+
+def test_the_road_counts_hours_and_errors(tmp_path: Path) -> None:
+    entries = [{"anchor": k, "began": 1_000.0 - k, "seconds": [30.0 + (k < 5), 30.0]} for k in range(66)]
+    write_json(tmp_path / "meta" / "recording.json", {"anchors": entries})
+    assert road.anchors_within(tmp_path, 1.0) == 60  # the five slow ones were recorded last
+    assert road.anchors_within(tmp_path, 0.5) == 30
+    with pytest.raises(ValueError, match=r"has 1\.1 hours of robot time; give more --anchors for 2"):
+        road.anchors_within(tmp_path, 2.0)
+    data = tiny.write_data(tmp_path / "data", anchors=3)
+    poses, regime = (getattr(open_dataset(data), name)("train") for name in ("states", "frames"))
+    lines = [
+        {"joints": dict(zip(tiny.JOINTS, pose + off, strict=True)), "truth": dict(zip(tiny.JOINTS, pose, strict=True))}
+        for pose, off in zip(poses, np.where(regime.regime == 0, 0.1, 0.3), strict=True)
+    ]
+    found = road.errors(lines, data)
+    assert found["observational"] == pytest.approx([0.1, 0.1])
+    share = (regime.regime == 0).mean()
+    assert found["all"] == pytest.approx([np.sqrt(share * 0.01 + (1 - share) * 0.09)] * 2)
+    row = {
+        "hours": 8.0,
+        "anchors": 1_100,
+        "poses": 90,
+        "joints": ["panda_joint1"],
+        "observational": [0.1],
+        "all": [0.2],
+    }
+    told = road.written({"rows": [row], "level": "webcam", "inspect": 0, "seed": 0, "device": "d", "version": "0"})
+    assert "| 8 h, observational poses | 1,100 | 5.7 |\n| 8 h, all poses | 1,100 | 11.5 |" in told
+    assert "| the paper's ROPES, 1,000 labels, its own poses | 10,000 | 16.5 |" in told
 
 
 @pytest.mark.slow
