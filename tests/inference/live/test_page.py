@@ -1,6 +1,6 @@
 """The live page in headless Chromium: the arm moves and the figures change.
 
-viser and Chromium are not part of the development environment; without them these tests are skipped.
+Chromium is not part of the development environment; without it, or without viser, these tests are skipped.
 """
 
 import asyncio
