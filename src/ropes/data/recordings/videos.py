@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Frames that are decoded rather than skipped by seeking to a key frame behind them.
 _SEEK = 8
 #: Formats in which seeking is not exact.
-_WITHOUT_INDEX = ("mpegts", "mpeg")
+_WITHOUT_INDEX = ("mpegts", "mpeg", "avi")
 #: Seconds that a truncated video lacks at least.
 _MISSING = 1.0
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".wmv")
@@ -69,7 +69,8 @@ class Video:
         times: the same in seconds.
 
     Raises:
-        UserError: PyAV is not installed, or the file is missing, truncated or no video.
+        UserError: PyAV is not installed, or the file is missing, truncated or no video, or an AVI file without the times
+            at which its frames are shown.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,10 +94,17 @@ class Video:
             if not expected and len(container.streams) == 1 and container.duration and stamps and base is not None:
                 # Matroska does not count frames, but says how long the video is, in microseconds.
                 damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
+            # Where a codec reorders frames, ascending time stamps are those of decoding, as for H.264 in AVI.
+            reordered = stream.codec_context.has_b_frames and container.format.name == "avi" and stamps == sorted(stamps)
             keys = [] if container.format.name in _WITHOUT_INDEX else keys
         if damaged or len(stamps) < expected or base is None or not stamps:
             count = f"{len(stamps)} of its {expected} frames" if expected else f"only {len(stamps)} frames"
             raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
+        if reordered:
+            raise UserError(
+                f"{path}: AVI does not store when the reordered frames (B-frames) of this video are shown; encode it "
+                f"again, without -c copy: ffmpeg -i {path.name} -c:v libx264 -crf 15 {path.stem}.mkv"
+            )
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
             raise UserError(f"{path}: two frames have one time stamp; write the video again with ffmpeg")
@@ -121,7 +129,7 @@ class Video:
                         continue
                     key = int(np.searchsorted(self._keys, number, side="right")) - 1
                     if key >= 0 and self._keys[key] > position + _SEEK:
-                        container.seek(int(self.stamps[number]), stream=stream)
+                        container.seek(int(self.stamps[self._keys[key]]), stream=stream)
                         source = container.decode(stream)
                     stamp = int(self.stamps[number])
                     frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
