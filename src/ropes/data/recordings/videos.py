@@ -69,8 +69,8 @@ class Video:
         times: the same in seconds.
 
     Raises:
-        UserError: PyAV is not installed, or the file is missing, truncated or no video, or an AVI file without the times
-            at which its frames are shown.
+        UserError: PyAV is not installed, or the file is missing, truncated or no video, or it is an AVI file with
+            reordered frames.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,8 @@ class Video:
                 # Matroska does not count frames, but says how long the video is, in microseconds.
                 damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
             # Where a codec reorders frames, ascending time stamps are those of decoding, as for H.264 in AVI.
-            reordered = stream.codec_context.has_b_frames and container.format.name == "avi" and stamps == sorted(stamps)
+            in_avi = container.format.name == "avi"
+            reordered = in_avi and stream.codec_context.has_b_frames and stamps == sorted(stamps)
             keys = [] if container.format.name in _WITHOUT_INDEX else keys
         if damaged or len(stamps) < expected or base is None or not stamps:
             count = f"{len(stamps)} of its {expected} frames" if expected else f"only {len(stamps)} frames"
