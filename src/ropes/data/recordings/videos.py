@@ -1,7 +1,7 @@
 """Reads videos by PyAV, with a log of commands or samples beside them.
 
-Time stamps are read without decoding, then only the frames that are needed are decoded.  Memory does not grow with the
-length of a video.
+Time stamps are read without decoding, then only the frames that are needed are decoded.  Of a whole video only the time
+stamps are in memory.
 """
 
 import importlib
