@@ -24,6 +24,7 @@ from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
 #: Frames that are decoded rather than skipped by seeking to a key frame behind them.
@@ -103,8 +104,7 @@ class Video:
             raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
         if reordered:
             raise UserError(
-                f"{path}: AVI does not store when the reordered frames (B-frames) of this video are shown; encode it "
-                f"again, without -c copy: ffmpeg -i {path.name} -c:v libx264 -crf 15 {path.stem}.mkv"
+                f"{path}: AVI does not store when this video's reordered frames (B-frames) are shown{self._again()}"
             )
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
@@ -122,7 +122,7 @@ class Video:
             stream = self._stream(container)
             stream.thread_type = "AUTO"
             try:
-                position, source = -1, container.decode(stream)
+                position, source = -1, self._in_order(container.decode(stream))
                 current: Images | None = None
                 for number in frames:
                     if number == position and current is not None:  # a slower camera repeats frames
@@ -131,15 +131,28 @@ class Video:
                     key = int(np.searchsorted(self._keys, number, side="right")) - 1
                     if key >= 0 and self._keys[key] > position + _SEEK:
                         container.seek(int(self.stamps[self._keys[key]]), stream=stream)
-                        source = container.decode(stream)
+                        source = self._in_order(container.decode(stream))
                     stamp = int(self.stamps[number])
-                    frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
+                    frame = next((each for each in source if each.pts >= stamp), None)
                     if frame is None or frame.pts != stamp or frame.is_corrupt:
                         raise UserError(f"{self.path}: frame {number} is missing or damaged; write the video again")
                     position, current = number, np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
                     yield current
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
+
+    def _in_order(self, frames: Iterable["VideoFrame"]) -> Generator["VideoFrame", None, None]:
+        """The frames with time stamps; these must ascend."""
+        last = None
+        for frame in frames:
+            if frame.pts is not None:
+                if last is not None and frame.pts < last:
+                    raise UserError(f"{self.path}: its time stamps are in another order than its frames{self._again()}")
+                last = frame.pts
+                yield frame
+
+    def _again(self) -> str:
+        return f"; encode it again, without -c copy: ffmpeg -i {self.path.name} -c:v libx264 -crf 15 NEW.mkv"
 
     def _opened(self) -> "InputContainer":
         try:
