@@ -13,7 +13,9 @@ from ropes.errors import UserError
 FRAMES = 60
 #: Key frames of an open group of pictures: frames that are shown before one are stored after it.
 OPEN_HEVC = {"x265-params": "log-level=none:pools=1:keyint=2:min-keyint=2:open-gop=1"}
-OPEN_H264 = {"x264-params": "threads=1:keyint=12:min-keyint=12:open-gop=1:bframes=3:b-pyramid=normal:scenecut=0"}
+OPEN_H264 = {
+    "x264-params": "threads=1:keyint=12:min-keyint=12:open-gop=1:bframes=3:b-adapt=0:b-pyramid=normal:scenecut=0"
+}
 
 
 def write_counting_video(path: Path, codec: str, options: dict[str, str]) -> Path:
@@ -55,7 +57,7 @@ def test_each_frame_can_be_read_by_itself(name: str, codec: str, options: dict[s
 
 def test_avi_without_times_of_its_reordered_frames_is_refused(tmp_path: Path) -> None:
     path = write_counting_video(tmp_path / "front.avi", "libx264", OPEN_H264)
-    with pytest.raises(UserError, match=r"again, without -c copy: ffmpeg -i front\.avi .*NEW\.mkv$") as refused:
+    with pytest.raises(UserError, match=r"again, without -c copy: ffmpeg -i front\.avi .*front\.mkv$") as refused:
         Video(path)
     assert "\n" not in str(refused.value)
 
@@ -69,5 +71,5 @@ def test_video_copied_from_such_an_avi_is_refused(tmp_path: Path) -> None:
                 packet.stream = stream
                 after.mux(packet)
     video = Video(tmp_path / "front.mkv")
-    with pytest.raises(UserError, match=r"its time stamps are in another order than its frames; encode it again"):
-        next(video.images([11]))
+    with pytest.raises(UserError, match=r"its time stamps are in another order than its frames, .*; encode the first"):
+        next(video.images([8]))

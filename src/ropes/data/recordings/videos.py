@@ -104,7 +104,8 @@ class Video:
             raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
         if reordered:
             raise UserError(
-                f"{path}: AVI does not store when this video's reordered frames (B-frames) are shown{self._again()}"
+                f"{path}: AVI does not store when the reordered frames (B-frames) of this video are shown; encode it "
+                f"again, without -c copy: ffmpeg -i {path.name} -c:v libx264 -crf 15 {path.stem}.mkv"
             )
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
@@ -133,7 +134,7 @@ class Video:
                         container.seek(int(self.stamps[self._keys[key]]), stream=stream)
                         source = self._in_order(container.decode(stream))
                     stamp = int(self.stamps[number])
-                    frame = next((each for each in source if each.pts >= stamp), None)
+                    frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
                     if frame is None or frame.pts != stamp or frame.is_corrupt:
                         raise UserError(f"{self.path}: frame {number} is missing or damaged; write the video again")
                     position, current = number, np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
@@ -142,17 +143,16 @@ class Video:
                 raise self._fault(error) from error
 
     def _in_order(self, frames: Iterable["VideoFrame"]) -> Generator["VideoFrame", None, None]:
-        """The frames with time stamps; these must ascend."""
+        """The frames, whose time stamps must ascend."""
         last = None
         for frame in frames:
-            if frame.pts is not None:
-                if last is not None and frame.pts < last:
-                    raise UserError(f"{self.path}: its time stamps are in another order than its frames{self._again()}")
-                last = frame.pts
-                yield frame
-
-    def _again(self) -> str:
-        return f"; encode it again, without -c copy: ffmpeg -i {self.path.name} -c:v libx264 -crf 15 NEW.mkv"
+            if last is not None and frame.pts is not None and frame.pts < last:
+                raise UserError(
+                    f"{self.path}: its time stamps are in another order than its frames, as after ffmpeg -c copy from "
+                    "AVI; encode the first file instead: ffmpeg -i FIRST.avi -c:v libx264 -crf 15 NEW.mkv"
+                )
+            last = last if frame.pts is None else frame.pts
+            yield frame
 
     def _opened(self) -> "InputContainer":
         try:
