@@ -42,7 +42,7 @@ class Watch:
     port: int = 8080
     """Port of the page; if it is in use, the next free one."""
     publish: tuple[str, ...] = ()
-    """Where to send estimates: - for JSON lines on standard output, ws://HOST:PORT for rosbridge, FILE.mcap."""
+    """Where to send estimates: - for JSON lines on standard output, ws://HOST:PORT for ROS 2 (rosbridge), FILE.mcap."""
     topic: str | None = None
     """Topic of the JointState messages on the rosbridge; /ropes/joint_states if omitted."""
     filter: Literal["none", "kalman"] = "none"

@@ -1,5 +1,6 @@
 """Cameras of files, of videos and of OpenCV give frame after frame, and say when there is none."""
 
+import os
 import sys
 import threading
 import time
@@ -29,6 +30,25 @@ def test_folder_camera_returns_each_new_image_once(tmp_path: Path) -> None:
         camera.frame()
     save(tmp_path / "b.png", 2)
     assert camera.frame()[0, 0, 0] == 2
+
+
+def test_folder_camera_finds_replaced_images_among_many(tmp_path: Path) -> None:
+    def write(name: str, level: int, seconds: int) -> None:
+        save(tmp_path / name, level)
+        os.utime(tmp_path / name, (seconds, seconds))
+
+    for k in range(600):
+        write(f"{k:03d}.png", 1, k)
+    camera = FileCamera(tmp_path, timeout=5.0)
+    assert camera.frame()[0, 0, 0] == 1
+    for level, name in enumerate(("new.png", "580.png", "300.png", "599.png", "last.png"), start=2):
+        write(name, level, 1000 + level)
+        assert camera.frame()[0, 0, 0] == level
+    (tmp_path / "last.png").unlink()
+    (tmp_path / "notes.txt").touch()
+    for level in (9, 8, 7):  # the last one that was written is the oldest
+        write(f"{level}.png", level, 2000 + level)
+    assert camera.frame()[0, 0, 0] == 9
 
 
 def test_file_camera_waits_until_the_file_is_complete(tmp_path: Path) -> None:

@@ -40,6 +40,23 @@ def test_joint_positions_without_time_stamps_use_the_header_clock(import_one: Im
     assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
 
 
+def test_joint_messages_with_other_names_are_left_out(import_one: ImportOne, tmp_path: Path) -> None:
+    grippers = [bag_files.joints(100.05 + k, {"finger": 0.9}) for k in range(4)]
+    messages = sorted([*protocol(), *grippers], key=lambda each: each.time)
+    dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", messages)).dataset
+    assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
+    assert dataset.provenance is not None
+    assert dataset.provenance["source"]["ignored_joint_messages"] == 4
+
+
+def test_joint_message_without_a_position_for_each_name_is_refused(import_one: ImportOne, tmp_path: Path) -> None:
+    short = bag_files.joints(100.05, {"elbow": 0.3, "wrist": 0.1})
+    short = short._replace(fields=short.fields | {"position": np.zeros(1)})
+    messages = sorted([*protocol(), short], key=lambda each: each.time)
+    with pytest.raises(UserError, match="bag, topic /joint_states: 2 joints and 1 positions"):
+        import_one(bag_files.write(tmp_path / "bag", "mcap", messages))
+
+
 def test_camera_with_a_different_clock_is_reported(import_one: ImportOne, tmp_path: Path) -> None:
     pixels = np.full((20, 24), 90, np.uint8)
     shown = [

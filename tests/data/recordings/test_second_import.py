@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,19 @@ from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recordings.conftest import ImportOne, damaged
-from tests.data.recordings.test_videos import NAMES, angles, commands, picture, positions, write_csv, write_frames
+from tests.data.recordings.test_videos import (
+    MOVE,
+    NAMES,
+    RATE,
+    angles,
+    commands,
+    dense_log,
+    picture,
+    positions,
+    seen,
+    write_csv,
+    write_frames,
+)
 from tests.data.recordings.test_videos import write_video as write
 
 
@@ -147,3 +160,21 @@ def test_arm_that_never_rests_is_reported() -> None:
     assert line.startswith("images of camera left differ by 33 grey levels even where the arm seems to stand still")
     assert doubt("left", []) is None
     assert rest_level(np.array([2.0])) == 2.0
+
+
+def test_frames_of_a_move_are_read_as_the_data_page_shows(
+    import_one: ImportOne, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recordings").mkdir()
+    path = write(tmp_path / "recordings" / "left.mp4", [picture(angle) for angle in positions(3)])
+    write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), dense_log(3))
+    import_one(path, "data/mine")
+    page = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(page.partition("### Frames of the moves")[2].partition("```python\n")[2].partition("```")[0], names)
+    assert names["policy"] == NAMES[1]
+    moved = seen(np.array(names["frames"]))
+    assert len(moved) >= round(MOVE * RATE)
+    assert np.abs(moved[[0, -1]] - angles(3)[:2]).max() <= 1 / 24
+    assert np.ptp(moved) > 0.9

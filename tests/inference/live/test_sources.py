@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -91,17 +90,37 @@ def test_pose_written_last_is_newest_whatever_its_name(tmp_path: Path) -> None:
     assert next(captures).images["right"][0, 0] == 10
 
 
+def test_each_new_image_is_read_once_while_others_are_deleted_or_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.3)
+    captures = Folders(folders={"right": tmp_path}).captures(0.0)
+    save(tmp_path, "a.png", 1)
+    save(tmp_path, "b.jpg", 2)
+    assert next(captures).images["right"][0, 0] == 2
+    (tmp_path / "a.png").unlink()
+    save(tmp_path, "b.jpg", 3)  # the same name is the same pose
+    assert not next(captures).images
+    save(tmp_path, "c.png", 4)
+    assert next(captures).images["right"][0, 0] == 4
+    save(tmp_path, "a.png", 5)  # a name that was gone is new
+    assert next(captures).images["right"][0, 0] == 5
+    save(tmp_path, ".d.png", 6)
+    (tmp_path / "notes.txt").touch()
+    assert not next(captures).images
+
+
 def test_unchanged_folder_yields_empty_captures_without_listing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.02)
     listed = list[Path]()
 
-    def iterdir(folder: Path) -> Iterator[Path]:
+    def listdir(folder: Path) -> list[str]:
         listed.append(folder)
-        return iter(())
+        return []
 
-    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(os, "listdir", listdir)
     os.utime(tmp_path, (100, 100))
     captures = Folders(folders={"right": tmp_path}).captures(0.0)
     assert [dict(next(captures).images) for _ in range(3)] == [{}] * 3

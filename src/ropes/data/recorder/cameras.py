@@ -3,6 +3,7 @@
 Drivers buffer frames.  So OpenCV's frames are read all the time, in a thread, and `frame` gives the next one.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -21,6 +22,8 @@ from ropes.errors import UserError
 
 #: Seconds without a new image after which the other program counts as ended, and between two looks.
 _TIMEOUT, _LOOK = 10.0, 0.02
+#: Images of a folder, beside the new ones and the newest one, whose times a look asks for.
+_OTHERS = 256
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
 #: Seconds without a frame after which a camera counts as gone.
@@ -37,6 +40,7 @@ class FileCamera(Camera):
 
     def __init__(self, path: Path, timeout: float = _TIMEOUT) -> None:
         self._path, self._timeout = path, timeout
+        self._folder = _Folder(path)
         self._last: tuple[str, int] | None = None
 
     def frame(self) -> Images:
@@ -59,15 +63,50 @@ class FileCamera(Camera):
     def _newest(self) -> tuple[str, int, Path] | None:
         """Name, time stamp in ns and path of the newest image."""
         try:
-            paths = [self._path] if self._path.is_file() else list(self._path.iterdir())
-            images = [path for path in paths if path.suffix.lower() in SUFFIXES]
-            found = [(path.stat().st_mtime_ns, path.name, path) for path in images]
+            if self._path.is_file():
+                return self._path.name, self._path.stat().st_mtime_ns, self._path
+            return self._folder.newest()
         except FileNotFoundError:  # replaced at this moment
             return None
-        if not found:
+
+
+class _Folder:
+    """Finds the newest image of a folder without asking for the time stamp of each one.
+
+    A look asks for the time stamps of new images, of the newest one, and of `_OTHERS` others in turn.  When one of the
+    others has been replaced, any image may be: from then on a look asks for all time stamps.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stamps, self._newest = path, dict[str, int](), ""
+        self._begin, self._replaced = 0, False
+
+    def newest(self) -> tuple[str, int, Path] | None:
+        """Name, time stamp in ns and path of the newest image; None without images.
+
+        Raises:
+            FileNotFoundError: an image or the folder is gone at this moment.
+        """
+        listed = set(os.listdir(self._path))
+        for name in self._stamps.keys() - listed:
+            del self._stamps[name]
+        added = [name for name in listed - self._stamps.keys() if Path(name).suffix.lower() in SUFFIXES]
+        others = [name for name in self._stamps if name != self._newest]
+        if not self._replaced and len(others) > _OTHERS:
+            self._begin %= len(others)
+            others = others[self._begin : self._begin + _OTHERS]
+            self._begin += _OTHERS
+        examined = [*added, *others, *({self._newest} & self._stamps.keys())]
+        stamps = {name: (self._path / name).stat().st_mtime_ns for name in examined}
+        replaced = any(stamps[name] != self._stamps[name] for name in others)
+        self._stamps |= stamps
+        if replaced and not self._replaced:
+            self._replaced = True
+            return self.newest()
+        if not self._stamps:
             return None
-        stamp, name, path = max(found)
-        return name, stamp, path
+        self._newest = max(self._stamps, key=lambda name: (self._stamps[name], name))
+        return self._newest, self._stamps[self._newest], self._path / self._newest
 
 
 def _whole(path: Path) -> Images | None:

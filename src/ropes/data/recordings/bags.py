@@ -1,5 +1,7 @@
 """Reads ROS 1 bags, ROS 2 bags and MCAP files by rosbags: images, joint positions and policies by topic."""
 
+import sys
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,6 +57,24 @@ class _Stream:
     topic: str
     stamps: np.ndarray
     received: np.ndarray
+
+
+class _Samples:
+    """Time stamps (ns), times of reception (ns) and positions of messages, as numbers without Python objects.
+
+    Attributes:
+        counts: the different numbers of positions in a message, in the order of their first message.
+    """
+
+    def __init__(self) -> None:
+        self.stamps, self.received, self.positions = array("q"), array("q"), array("d")
+        self.counts = dict[int, None]()
+
+    def add(self, stamp: int, received: int, positions: Sequence[float] | np.ndarray = ()) -> None:
+        self.stamps.append(stamp)
+        self.received.append(received)
+        self.positions.extend(positions)
+        self.counts[len(positions)] = None
 
 
 @dataclass(frozen=True)
@@ -201,30 +221,29 @@ class BagRecording:
 
     def _stamped(self, reader: "AnyReader", topic: str) -> _Stream:
         """Time stamps of the messages of a topic, from their headers; the time of reception where these are empty."""
-        messages = [
-            (received, stamp_of(raw, ros1=not reader.is2)) for _, received, raw in self._messages(reader, topic)
-        ]
-        received, stamps = (np.array(values, dtype=np.int64) for values in zip(*messages, strict=True))
-        return _Stream(topic, (stamps if stamps.all() else received) / 1e9, received)
+        messages = _Samples()
+        for _, received, raw in self._messages(reader, topic):
+            messages.add(stamp_of(raw, ros1=not reader.is2), received)
+        times, stamps = np.asarray(messages.received), np.asarray(messages.stamps)
+        return _Stream(topic, (stamps if stamps.all() else times) / 1e9, times)
 
     def _joints(self, topic: str) -> Joints:
         """The joint positions of a topic: messages with the most frequent names; others are ignored and counted."""
-        rows: dict[tuple[str, ...], list[tuple[int, int, Any]]] = defaultdict(list)
+        found: dict[tuple[str, ...], _Samples] = defaultdict(_Samples)
         with self._opened() as reader:
             for kind, received, raw in self._messages(reader, topic):
                 message: Any = reader.deserialize(raw, kind)
                 stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-                rows[tuple(message.name)].append((stamp, received, message.position))
-        names = max(rows, key=lambda each: len(rows[each]))
-        for *_, position in rows[names]:
-            if len(position) != len(names):
-                raise UserError(f"{self.path.name}, topic {topic}: {len(names)} joints and {len(position)} positions")
-        if others := sum(map(len, rows.values())) - len(rows[names]):
+                found[tuple(message.name)].add(stamp, received, message.position)
+        names = max(found, key=lambda each: len(found[each].stamps))
+        samples, width = found[names], len(names)
+        if wrong := [count for count in samples.counts if count != width]:
+            raise UserError(f"{self.path.name}, topic {topic}: {width} joints and {wrong[0]} positions")
+        if others := sum(len(each.stamps) for each in found.values()) - len(samples.stamps):
             self._ignored["ignored_joint_messages"] = others
-        stamps, times_received, positions = zip(*rows[names], strict=True)
-        stamped = np.array(stamps, dtype=np.int64)
-        times = np.where(stamped > 0, stamped / 1e9, self._stamped_at(np.array(times_received, dtype=np.int64)))
-        return Joints(names=names, times=times, positions=np.array(positions, dtype=np.float64))
+        stamps, positions = np.asarray(samples.stamps), np.asarray(samples.positions)
+        times = np.where(stamps > 0, stamps / 1e9, self._stamped_at(np.asarray(samples.received)))
+        return Joints(names=names, times=times, positions=positions.reshape(len(stamps), width))
 
     @cached_property
     def _ignored(self) -> Counter[str]:
@@ -233,12 +252,11 @@ class BagRecording:
     def _policies(self, topic: str) -> Policies:
         """The texts of a topic; where they come as often as samples, each change of the text."""
         with self._opened() as reader:
-            stated = [
-                (received, str(getattr(reader.deserialize(raw, kind), "data", "")).strip())
-                for kind, received, raw in self._messages(reader, topic)
-            ]
-        received, names = zip(*stated, strict=True)
-        times = self._stamped_at(np.array(received, dtype=np.int64))
+            received, names = array("q"), list[str]()
+            for kind, when, raw in self._messages(reader, topic):
+                received.append(when)
+                names.append(sys.intern(str(getattr(reader.deserialize(raw, kind), "data", "")).strip()))
+        times = self._stamped_at(np.asarray(received))
         repeated = are_samples(times)
         begins = [k for k, name in enumerate(names) if not (repeated and k and name == names[k - 1])]
         return Policies(times=times[begins], names=tuple(names[k] for k in begins))

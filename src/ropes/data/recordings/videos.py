@@ -1,7 +1,7 @@
 """Reads videos by PyAV, with a log of commands or samples beside them.
 
-Time stamps are read without decoding, then only the frames that are needed are decoded.  Memory does not grow with the
-length of a video.
+Time stamps are read without decoding, then only the frames that are needed are decoded.  Of a whole video only the time
+stamps are in memory.
 """
 
 import importlib
@@ -24,12 +24,13 @@ from ropes.errors import UserError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
 #: Frames that are decoded rather than skipped by seeking to a key frame behind them.
 _SEEK = 8
 #: Formats in which seeking is not exact.
-_WITHOUT_INDEX = ("mpegts", "mpeg")
+_WITHOUT_INDEX = ("mpegts", "mpeg", "avi")
 #: Seconds that a truncated video lacks at least.
 _MISSING = 1.0
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".wmv")
@@ -69,7 +70,8 @@ class Video:
         times: the same in seconds.
 
     Raises:
-        UserError: PyAV is not installed, or the file is missing, truncated or no video.
+        UserError: PyAV is not installed, or the file is missing, truncated or no video, or it is an AVI file with
+            reordered frames.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,10 +95,18 @@ class Video:
             if not expected and len(container.streams) == 1 and container.duration and stamps and base is not None:
                 # Matroska does not count frames, but says how long the video is, in microseconds.
                 damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
+            # Where a codec reorders frames, ascending time stamps are those of decoding, as for H.264 in AVI.
+            in_avi = container.format.name == "avi"
+            reordered = in_avi and stream.codec_context.has_b_frames and stamps == sorted(stamps)
             keys = [] if container.format.name in _WITHOUT_INDEX else keys
         if damaged or len(stamps) < expected or base is None or not stamps:
             count = f"{len(stamps)} of its {expected} frames" if expected else f"only {len(stamps)} frames"
             raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
+        if reordered:
+            raise UserError(
+                f"{path}: AVI does not store when the reordered frames (B-frames) of this video are shown; encode it "
+                f"again, without -c copy: ffmpeg -i {path.name} -c:v libx264 -crf 15 {path.stem}.mkv"
+            )
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
             raise UserError(f"{path}: two frames have one time stamp; write the video again with ffmpeg")
@@ -113,7 +123,7 @@ class Video:
             stream = self._stream(container)
             stream.thread_type = "AUTO"
             try:
-                position, source = -1, container.decode(stream)
+                position, source = -1, self._in_order(container.decode(stream))
                 current: Images | None = None
                 for number in frames:
                     if number == position and current is not None:  # a slower camera repeats frames
@@ -121,8 +131,8 @@ class Video:
                         continue
                     key = int(np.searchsorted(self._keys, number, side="right")) - 1
                     if key >= 0 and self._keys[key] > position + _SEEK:
-                        container.seek(int(self.stamps[number]), stream=stream)
-                        source = container.decode(stream)
+                        container.seek(int(self.stamps[self._keys[key]]), stream=stream)
+                        source = self._in_order(container.decode(stream))
                     stamp = int(self.stamps[number])
                     frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
                     if frame is None or frame.pts != stamp or frame.is_corrupt:
@@ -131,6 +141,18 @@ class Video:
                     yield current
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
+
+    def _in_order(self, frames: Iterable["VideoFrame"]) -> Generator["VideoFrame", None, None]:
+        """The frames, whose time stamps must ascend."""
+        last = None
+        for frame in frames:
+            if last is not None and frame.pts is not None and frame.pts < last:
+                raise UserError(
+                    f"{self.path}: its time stamps are in another order than its frames, as after ffmpeg -c copy from "
+                    "AVI; encode the first file instead: ffmpeg -i FIRST.avi -c:v libx264 -crf 15 NEW.mkv"
+                )
+            last = last if frame.pts is None else frame.pts
+            yield frame
 
     def _opened(self) -> "InputContainer":
         try:

@@ -1,4 +1,4 @@
-"""Publishes live estimates: JSON lines, ROS JointState through rosbridge, and MCAP files (see `mcap_log`).
+"""Publishes live estimates: JSON lines, ROS 2 JointState through rosbridge, and MCAP files (see `mcap_log`).
 
 Each publisher takes an estimate at once and never waits for its reader; what cannot be sent is dropped.
 """
@@ -87,7 +87,7 @@ def _file_of(stream: TextIO) -> int | None:
 
 
 class Rosbridge(Sink):
-    """sensor_msgs/JointState on a topic of a ROS system with a rosbridge server.
+    """sensor_msgs/JointState on a topic of a ROS 2 system with a rosbridge server.
 
     With a filter, positions and velocities are the filtered ones.
 
@@ -135,7 +135,7 @@ class Rosbridge(Sink):
 
 
 def joint_state(estimate: Estimate) -> dict[str, Any]:
-    """The fields of a sensor_msgs/JointState."""
+    """The fields of a sensor_msgs/JointState of ROS 2; ROS 1 names those of the time stamp otherwise."""
     seconds, nanoseconds = divmod(estimate.nanoseconds, 1_000_000_000)
     filtered = estimate.filtered
     return {

@@ -17,6 +17,7 @@ from ropes.data.recordings.videos import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.inference.live.frames import Capture, RecordingEnded
+from ropes.inference.live.image_folder import ImageFolder
 from ropes.inference.live.truth import Truth
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import Run
@@ -25,7 +26,6 @@ from ropes.methods.run import Run
 _POLL, _TICK = 0.005, 100_000_000
 #: Seconds after which an image that cannot be read is an error, and between captures without images if none is new.
 READ_TIMEOUT, HEARTBEAT = 2.0, 1.0
-_SUFFIXES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 #: Poses a second of a data set.
 RATE = 10.0
 
@@ -176,13 +176,15 @@ class Folders:
     def captures(self, start: float) -> Iterator[Capture]:
         """Yields the images of each newest pose; while there is none, an empty capture at regular intervals."""
         known, changes, waiting_since, last_yield = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
-        files, names, fresh = list[dict[str, Path]](), set[str](), list[str]()
+        folders, names, fresh = [ImageFolder(path) for path in self.folders.values()], set[str](), list[str]()
         while True:
             now = tuple(path.stat().st_mtime_ns for path in self.folders.values())
             if now != changes or time.time_ns() - max(now) < _TICK:
-                changes, files = now, [_images_in(path) for path in self.folders.values()]
-                names = set(files[0]).intersection(*files[1:])
-                fresh = sorted(names - known, key=lambda name: (_changed(paths[name] for paths in files), name))
+                changes = now
+                for folder in folders:
+                    folder.look()
+                names = set(folders[0].files).intersection(*(folder.files for folder in folders[1:]))
+                fresh = sorted(names - known, key=lambda name: (_changed(each.path(name) for each in folders), name))
             if not fresh:
                 if time.monotonic() - last_yield > HEARTBEAT:
                     last_yield = time.monotonic()
@@ -190,11 +192,12 @@ class Folders:
                 time.sleep(_POLL)
                 continue
             stamp = time.monotonic()
-            images = [_read(paths[fresh[-1]]) for paths in files]
+            newest = [folder.path(fresh[-1]) for folder in folders]
+            images = [_read(path) for path in newest]
             if any(image is None for image in images):
                 waiting_since = min(waiting_since, stamp)
                 if stamp - waiting_since > READ_TIMEOUT:
-                    broken = next(paths[fresh[-1]] for paths, image in zip(files, images, strict=True) if image is None)
+                    broken = next(path for path, image in zip(newest, images, strict=True) if image is None)
                     raise UserError(f"{broken} is not a readable image; remove it")
                 time.sleep(_POLL)
                 continue
@@ -250,12 +253,6 @@ class Recorded:
             yield Capture(due, dict(zip(self.cameras, images, strict=True)), truth)
             self.skipped = 0
         raise RecordingEnded(f"{self.dataset.path} ends after {len(self._rows)} poses; --loop plays it again")
-
-
-def _images_in(folder: Path) -> dict[str, Path]:
-    """The images of a folder by name without suffix; files whose names begin with a dot are left out."""
-    paths = (path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES and path.name[0] != ".")
-    return {path.stem: path for path in paths}
 
 
 def _changed(paths: Iterable[Path]) -> int:
