@@ -1,10 +1,12 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 from ropes.common.files import read_json
 from ropes.common.seeds import generator
@@ -93,6 +95,23 @@ def test_too_few_test_poses_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     refused(tiny_run, few, tmp_path / "e", line)
     none = tiny.write_data(tmp_path / "none", anchors=2, tests=0)
     refused(tiny_run, none, tmp_path / "e", "has no split test-id or test-ood; simulate it with --test-anchors")
+
+
+def test_collapsed_coordinate_is_measured_as_the_mean_angle(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    weights = next((run / "ae2").glob("*/weights.safetensors"))
+    tensors = load_file(weights)
+    biases = [name for name in tensors if name.startswith("encoder.") and name.endswith(".bias")]
+    last = max(biases, key=lambda name: int(name.split(".")[1]))
+    for name in (last, last.replace("bias", "weight")):
+        tensors[name][0] = 0
+    save_file(tensors, weights)
+    (run / "trust.safetensors").unlink(missing_ok=True)
+    found = evaluate(run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    lines = [row for row in found.rows if row.joint == tiny.JOINTS[0] and row.calibration_labels == 1_000]
+    angles = open_dataset(tiny_data).states("test-id")[:, 0]
+    assert {row.mcc_mean for row in lines} == {0.0}
+    assert next(row.mse_mean for row in lines if row.split == "id") == pytest.approx(angles.var(), rel=0.1)
 
 
 def test_data_without_angles_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:

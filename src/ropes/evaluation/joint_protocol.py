@@ -17,14 +17,14 @@ from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.pictures import SPLITS
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import FreedRow, PoseRow
-from ropes.inference.calibration import Calibration, fit_calibration
+from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm, arm_of, robot_of
 from ropes.methods.recipe import anchors_of, input_size
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
-from ropes.metrics import Evaluation, ProtocolSizes, correlation_matrix, explained, protocol
+from ropes.metrics import Evaluation, ProtocolSizes, correlation_matrix, explained, linear_calibration, protocol
 from ropes.metrics.joints import JOINT_METRICS
 from ropes.metrics.pose import calibrated_draws, pose_errors
 from ropes.simulation.corruption import Hiding
@@ -67,12 +67,16 @@ class TestedPoses:
         return np.asarray if self.estimator.is_supervised else None
 
     def map_to_angles(self, condition: Condition) -> ToAngles:
-        """From coordinates to radians, for pictures: without labels where that is possible, else a line on labels."""
+        """From coordinates to radians, for pictures: without labels where that is possible, else a line on labels.
+
+        A coordinate that is the same in all poses gives the mean angle, as in the figures.
+        """
         if self.to_radians is not None:
             return self.to_radians
         if self.label_free is not None:
             return self.label_free.angles
-        return fit_calibration(*self._poses(condition), self.estimator.run.joints).angles
+        coordinates, angles = self._poses(condition)
+        return Calibration(*linear_calibration(coordinates, angles), len(angles)).angles
 
     def measured(self, condition: Condition) -> Evaluation:
         """The protocol's correlations and errors under a condition."""
