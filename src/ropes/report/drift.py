@@ -61,6 +61,12 @@ def findings(found: Check) -> list[str]:
 
 
 def _drift_words(found: Check, each: Drift) -> str:
+    if each.unexplained:
+        spread, usual = (fixed(float(np.degrees(value)), 1) for value in (each.spread, each.usual_spread))
+        return (
+            f"does not follow its log: differences vary by {spread}°, errors explain {usual}° (a dead or mirrored "
+            "encoder, exchanged joints, or an offset for a part of the time)"
+        )
     if each.change is not None and each.before is not None and each.after is not None:
         since = found.time_of(each.change, tested=True)
         return f"reads {_degrees(each.after)} off since {since:.1f} s, {_degrees(each.before)} before"

@@ -1,6 +1,7 @@
 """The check of recordings of drawn blobs, and the message of each bad input."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ropes
-from ropes.common.arrays import Images
+from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.layout import copy_without_labels
 from ropes.data.recordings.importer import import_recording
@@ -18,6 +19,7 @@ from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.source import Options, StateUnit
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
+from ropes.report.drift import findings
 from tests import tiny
 from tests.estimators import estimator_of, places
 from tests.evaluation.drift.recorded import FRAMES, NOISE, Angles, calibrated, poses, seen, write_recording
@@ -47,6 +49,36 @@ def test_five_degrees_on_one_joint_since_the_middle(estimator: Estimator, tmp_pa
     assert (elbow["drifted"], wrist["drifted"], found.drifted) == (False, True, True)
     assert wrist["since"] == pytest.approx(FRAMES / 20, abs=0.5)
     assert np.degrees(wrist["after"] - wrist["before"]) == pytest.approx(5, abs=0.8)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda wrist: -wrist,
+        lambda wrist: 0 * wrist,
+        lambda wrist: wrist / 2,
+        lambda wrist: wrist + np.radians(17) * (np.abs(np.arange(FRAMES) - FRAMES // 2) < FRAMES // 6),
+    ],
+    ids=["mirrored", "dead", "half", "for a third of the time"],
+)
+def test_joint_that_does_not_follow_its_log_drifted(
+    wrong: Callable[[Floats], Floats], estimator: Estimator, tmp_path: Path
+) -> None:
+    angles = poses()
+    change = np.stack([np.zeros(FRAMES), wrong(angles[:, 1]) - angles[:, 1]], axis=1)
+    found = ropes.check(estimator, write_recording(tmp_path / "wrong", change=change))
+    elbow, wrist, *_ = found.lines()
+    assert (elbow["drifted"], wrist["drifted"], wrist["unexplained"]) == (False, True, True)
+    assert "wrist does not follow its log: differences vary by" in " ".join(findings(found))
+
+
+def test_log_that_is_late_by_a_cameras_delay_is_shifted(estimator: Estimator, tmp_path: Path) -> None:
+    motion = 1.1 * np.sin(np.outer(np.arange(FRAMES) / 10, [1.3, 0.9]))
+    found = ropes.check(estimator, write_recording(tmp_path / "late", angles=motion, late=0.2))
+    assert not found.drifted
+    assert found.frames.lag == pytest.approx(0.2, abs=0.051)
+    assert "s late against the images; it was shifted." in " ".join(found.notes)
+    assert ropes.check(estimator, write_recording(tmp_path / "now", angles=motion)).frames.lag == 0
 
 
 def test_a_reference_cancels_what_was_there_before(estimator: Estimator, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ropes.evaluation.drift.statistics import (
     median_influence,
     shared_variance,
     similar_errors,
+    spread_of,
 )
 
 FRAMES = 200
@@ -54,7 +55,7 @@ def test_too_few_independent_frames_are_said_and_have_wider_intervals() -> None:
     alarms = few = 0.0
     for _ in range(40):
         found = [drift_of(each, tests=2 * joints) for each in errors(rng, 0.95, joints).T]
-        alarms += any(each.drifted for each in found) / 40
+        alarms += any(each.offset.significant or each.trend.significant for each in found) / 40
         few += float(np.mean([each.few for each in found])) / 40
     assert alarms <= 0.15  # about 0.45 without wider intervals
     assert few > 0.8
@@ -100,6 +101,17 @@ def test_a_slow_trend_is_found_and_has_no_date() -> None:
     assert each.trend.significant
     assert each.trend.value == pytest.approx(4, abs=0.8)
     assert (each.change, each.before, each.after) == (None, None, None)
+
+
+def test_spread_beyond_the_errors_is_unexplained() -> None:
+    rng = np.random.default_rng(8)
+    noise, motion = errors(rng, 0.0)[:, 0], rng.uniform(-1.5, 1.5, FRAMES)
+    for differences, unexplained in ((noise, False), (2 * noise, False), (noise + 8 * motion, True)):
+        assert drift_of(differences, std=1.0).unexplained is unexplained
+    usual = Zero(value=0.0, error=0.0, spread=5.0)  # of a reference whose differences are as large
+    found = drift(noise + 8 * motion, np.ones(FRAMES), motion[:, None], np.arange(FRAMES) / 30, tests=1, zero=usual)
+    assert (found.usual_spread, found.unexplained) == (5.0, False)
+    assert spread_of(rng.normal(size=100_000)) == pytest.approx(1, abs=0.02)
 
 
 def test_a_standing_arm_gives_one_error_and_not_many() -> None:

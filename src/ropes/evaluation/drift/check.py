@@ -59,8 +59,8 @@ def check(
 ) -> Check:
     """Check on a recording with logged angles whether the arm is still calibrated and whether a camera moved.
 
-    A joint drifted if the median of its read minus logged angles, or their trend, is more than the estimator's own
-    errors explain; see `ropes.evaluation.drift.statistics.drift`.
+    A joint drifted if the median of its read minus logged angles, their trend or their spread is more than the
+    estimator's own errors explain; see `ropes.evaluation.drift.statistics.drift`.
 
     Args:
         run: a calibrated run: its folder, the name of a packaged estimator, what `ropes.fit` returned, or an estimator.
@@ -88,7 +88,7 @@ def check(
     found = read_frames(
         estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
     )
-    seen = _checked(estimator, found, path)
+    seen, found = _checked(estimator, found, path)
     zeros = usual_zeros(estimator, seen.stds) if usual is None or usual.zeros is None else usual.zeros
     rows = seen.tested
     drifts = joint_drifts(seen.read[rows], found.angles[rows], seen.stds[rows], found.times[rows], zeros)
@@ -146,8 +146,8 @@ def _local_folder(recording: Dataset | Path | str) -> Path:
     return path
 
 
-def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> Seen:
-    """Readings of enough frames that follow the logged angles.
+def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> tuple[Seen, LoggedFrames]:
+    """Readings of enough frames that follow the logged angles, and the frames with the log at the images' time.
 
     Raises:
         UserError: too few frames, or see `require_plausible`.
@@ -155,8 +155,7 @@ def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> Seen:
     if len(frames) < FEWEST_FRAMES:
         raise UserError(f"{path} has {len(frames)} frames with logged angles; a check needs at least {FEWEST_FRAMES}")
     seen = see(estimator, frames)
-    require_plausible(frames, seen.read, seen.stds, path)
-    return seen
+    return seen, require_plausible(frames, seen.read, seen.stds, path)
 
 
 def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Reference:
@@ -171,7 +170,7 @@ def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Refe
             pixels = network_planes(estimator, images_of(estimator.run, imported, rows))
             return Reference(path.name, pixels, None, imported)
     frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)
-    seen = _checked(estimator, frames, path)
+    seen, frames = _checked(estimator, frames, path)
     return Reference(path.name, seen.pixels, zeros_of(frames, seen), imported)
 
 

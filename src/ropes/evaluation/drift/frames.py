@@ -37,6 +37,7 @@ class LoggedFrames:
         numbers: frame of each camera in its episode, (n, cameras).
         angles: logged angles, (n, d), radians.
         shifted: the logged angles so many seconds later, (n, d); None where the log has no samples of a motion.
+        lag: by how many seconds `angles` were shifted, because the log is so late against the images; negative: early.
         total: number of frames with a logged angle, of which these are drawn.
         dropped: reason → number of frames that were left out.
         recording: the recording.
@@ -55,6 +56,7 @@ class LoggedFrames:
     recording: Recording
     views: Mapping[str, View]
     run: Run
+    lag: float = 0.0
 
     def __len__(self) -> int:
         return len(self.times)

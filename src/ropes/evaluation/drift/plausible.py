@@ -1,6 +1,9 @@
-"""Refuses recordings whose angles cannot be those of the images: other units, other clocks, another arm, no motion."""
+"""Refuses recordings whose angles cannot be those of the images: other units, other clocks, another arm, no motion.
 
-from collections.abc import Callable
+A log that is late by the delay of a camera is shifted.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +19,16 @@ _VARIED = 2.0
 _FOLLOWS = 0.3
 #: Ratio of logged to read variation above which radians are degrees; below the inverse, degrees are radians.
 _OTHER_UNIT = 20.0
-#: Delays of the log that are tried, seconds; the smallest one that counts.
-_LAGS, _LEAST_LAG = np.arange(-40, 41) * 0.05, 0.1
+#: Delays of the log that are tried, seconds; the smallest one that counts; the largest that a camera may have.
+_LAGS, _LEAST_LAG, _LARGEST_LAG = np.arange(-40, 41) * 0.05, 0.1, 0.3
 #: Share of the difference that remains where a delay explains it.
 _EXPLAINED = 0.7
 #: Readings that vary by less than this share of the estimator's errors come from images that do not change.
 _FROZEN = 0.01
 
 
-def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Path) -> None:
-    """Check that readings follow the logged angles, in the same unit and at the same time.
+def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Path) -> LoggedFrames:
+    """The frames, with a log that is at the same time; checks that readings follow it, in the same unit.
 
     Args:
         frames: with the logged angles.
@@ -50,29 +53,30 @@ def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Pa
             "recording, or in radians where --state degrees is given"
         )
     if not moves.any():
-        return
+        return frames
     if (np.ptp(read, axis=0) < _FROZEN * typical).all():
         raise UserError(
             f"{path}: the logged angles change and those read from images do not: the cameras stopped, or all frames "
             "show one pose; record again"
         )
-    if frames.shifted is not None:
-        _require_one_clock(frames.shifted, read, typical, moves, path)
-    if _follows(read[:, moves], logged[:, moves]) < _FOLLOWS:
+    frames = _at_one_time(frames, read, typical, moves, path)
+    if _follows(read[:, moves], frames.angles[:, moves]) < _FOLLOWS:
         raise UserError(
             f"{path}: the angles read from images follow no logged joint: the recording is of another arm, its "
             "cameras are exchanged or show something else, or its joints have other names"
         )
+    return frames
 
 
-def _require_one_clock(
-    shifted: Callable[[float], Floats], read: Floats, typical: Floats, moves: Bools, path: Path
-) -> None:
-    """Check that no delay of the log explains the differences much better than none.
+def _at_one_time(frames: LoggedFrames, read: Floats, typical: Floats, moves: Bools, path: Path) -> LoggedFrames:
+    """The frames, with the log shifted by its delay where that explains the differences much better than none.
 
     Raises:
-        UserError: one does, and the readings follow the log at this delay.
+        UserError: the delay is longer than a camera's, and the readings follow the log at this delay.
     """
+    shifted = frames.shifted
+    if shifted is None:
+        return frames
 
     def misfit(lag: float) -> float:
         differences = read - shifted(lag)
@@ -81,14 +85,17 @@ def _require_one_clock(
     misfits = np.array([misfit(lag) for lag in _LAGS])
     best = float(_LAGS[misfits.argmin()])
     if abs(best) < _LEAST_LAG or misfits.min() >= _EXPLAINED * misfit(0.0):
-        return
+        return frames
     # Between poses that jump, an interpolated log varies less and fits better, without any clock that is wrong.
-    if _follows(read[:, moves], shifted(best)[:, moves]) >= _FOLLOWS:
+    if _follows(read[:, moves], shifted(best)[:, moves]) < _FOLLOWS:
+        return frames
+    if abs(best) > _LARGEST_LAG + 1e-9:
         raise UserError(
             f"{path}: clocks disagree: by the motion that both show, the log is {abs(best):.2f} s "
             f"{'late' if best > 0 else 'early'} against the images; record with one clock, or shift the log of a video "
             f"by --offset {-best:.2f}"
         )
+    return replace(frames, angles=shifted(best), lag=best)
 
 
 def _follows(read: Floats, logged: Floats) -> float:

@@ -81,6 +81,9 @@ class Check:
                 notes.append(f"Camera {each.camera}: the background has too few edges to tell whether it moved.")
             if abs(each.light_change) > LIGHT_CHANGED:
                 notes.append(f"Camera {each.camera}: the light changed by {each.light_change:+.2f} stops.")
+        if self.frames.lag:
+            when = "late" if self.frames.lag > 0 else "early"
+            notes.append(f"The log is {abs(self.frames.lag):.2f} s {when} against the images; it was shifted.")
         notes += [f"{count} frames left out: {reason}." for reason, count in self.frames.dropped.items()]
         return tuple(notes)
 
@@ -118,6 +121,9 @@ class Check:
                     "trend": _numbers(each.trend),
                     "effective_frames": round(each.effective, 1),
                     "too_few_frames": each.few,
+                    "spread": round(each.spread, 6),
+                    "usual_spread": round(each.usual_spread, 6),
+                    "unexplained": each.unexplained,
                     "since": self.time_of(each.change, tested=True),
                     "before": None if each.before is None else round(each.before, 6),
                     "after": None if each.after is None else round(each.after, 6),

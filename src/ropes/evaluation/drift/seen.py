@@ -11,7 +11,7 @@ from ropes.common.arrays import Bools, Floats
 from ropes.data.views import Views, planes, squares
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drift
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drift, spread_of
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -118,5 +118,5 @@ def zeros_of(frames: LoggedFrames, seen: Seen) -> list[Zero]:
     for k in range(seen.read.shape[1]):
         differences = (seen.read - frames.angles)[rows, k]
         offset = drift(differences, seen.stds[rows, k], frames.angles[rows], frames.times[rows], tests=1).offset
-        found.append(Zero(value=offset.value, error=offset.error))
+        found.append(Zero(value=offset.value, error=offset.error, spread=spread_of(differences)))
     return found

@@ -23,6 +23,8 @@ from ropes.models.frame_changes import MAD_TO_STD
 
 #: Probability that any joint raises a false alarm.
 LEVEL = 0.05
+#: Ratio of the spread of differences to the usual one above which errors do not explain it.
+UNEXPLAINED = 3.0
 #: Fewest frames that are tested.
 FEWEST_FRAMES = 30
 #: Poses that differ by less than about this have similar errors, radians.
@@ -56,15 +58,19 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Zero:
-    """Median difference of a joint where all is well, and its standard error, radians."""
+    """Median difference of a joint where all is well, its standard error, and the spread of the differences, radians.
+
+    The spread is half the distance from the 16% to the 84% quantile; 0 where it is not known.
+    """
 
     value: float
     error: float
+    spread: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """Offset and trend of one joint's differences.
+    """Offset, trend and spread of one joint's differences.
 
     Attributes:
         offset: median of the differences, less that where all is well, radians.
@@ -74,6 +80,8 @@ class Drift:
         change: index of the first frame after the change; None without a significant trend, or where a line fits better
             than a step.
         before, after: the same on both sides of the change, radians; None without one.
+        spread: half the distance from the 16% to the 84% quantile of the differences, radians.
+        usual_spread: what the estimator's errors, or the reference, explain of it, radians.
     """
 
     offset: Estimate
@@ -83,11 +91,21 @@ class Drift:
     change: int | None
     before: float | None
     after: float | None
+    spread: float = 0.0
+    usual_spread: float = 0.0
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether the differences are `UNEXPLAINED` times as large as errors explain: the log is not of this motion.
+
+        So are those of a dead or mirrored encoder, of two exchanged joints, and of an offset for a part of the time.
+        """
+        return self.spread > UNEXPLAINED * self.usual_spread > 0
 
     @property
     def drifted(self) -> bool:
-        """Whether the offset or the trend is significant."""
-        return self.offset.significant or self.trend.significant
+        """Whether the offset or the trend is significant, or the spread unexplained."""
+        return self.offset.significant or self.trend.significant or self.unexplained
 
 
 def drift(
@@ -154,7 +172,24 @@ def drift(
         if change is None
         else (float(np.median(differences[:change])) - zero.value, float(np.median(differences[change:])) - zero.value)
     )
-    return Drift(offset=offset, trend=trend, effective=effective, few=few, change=change, before=before, after=after)
+    usual = max(float(np.sqrt((stds**2).mean())), zero.spread)
+    return Drift(
+        offset=offset,
+        trend=trend,
+        effective=effective,
+        few=few,
+        change=change,
+        before=before,
+        after=after,
+        spread=spread_of(differences),
+        usual_spread=usual,
+    )
+
+
+def spread_of(values: Floats) -> float:
+    """Half the distance from the 16% to the 84% quantile, one standard deviation of a normal distribution."""
+    low, high = np.quantile(values, [0.16, 0.84])
+    return float(high - low) / 2
 
 
 def similar_errors(angles: Floats, length: float = SIMILAR_POSES) -> Floats:
