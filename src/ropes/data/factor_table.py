@@ -140,11 +140,20 @@ def _only_image_column(table: Table) -> str:
 
 
 def _varying(table: Table, others: set[str | None]) -> tuple[str, ...]:
-    """The columns of numbers that vary."""
-    names = tuple(name for name in table.numeric() if name not in others and np.ptp(table.numbers(name)) > 0)
+    """The columns of numbers that vary, without those that number the rows."""
+    names = tuple(
+        name
+        for name in table.numeric()
+        if name not in others and np.ptp(table.numbers(name)) > 0 and not _numbers_rows(table.numbers(name))
+    )
     if not names:
         raise UserError(f"{table.path} has no column of numbers that vary; name the factors by --factor-columns")
     return names
+
+
+def _numbers_rows(values: Floats) -> bool:
+    """Whether a column counts the rows, as an index or an id does: whole numbers, each one more than the last."""
+    return len(values) > 2 and bool((np.diff(values) == 1).all())
 
 
 def _regimes(table: Table, column: str) -> tuple[Regime, ...]:
