@@ -262,9 +262,9 @@ def test_metric_specific_invalid_input_raises() -> None:
     for gap in (mig, sap):
         with pytest.raises(ValueError, match="a gap needs at least two latents"):
             gap(factors[:, :1], factors)
-    for metric in (modularity, beta_vae_score, factor_vae_score):
+    for several in (modularity, beta_vae_score, factor_vae_score):
         with pytest.raises(ValueError, match="needs at least two"):
-            metric(factors, factors[:, :1])
+            several(factors, factors[:, :1])
     with pytest.raises(ValueError, match=r"categorical columns \[7\] are not all among the 3 factors"):
         dci(factors, factors, categorical=(7,))
     seldom = factors.copy()
