@@ -12,8 +12,8 @@ from ropes.metrics.disentanglement import Undefined, association
 def matched_correlation(latents: Floats, factors: Floats, unordered: Iterable[int] = ()) -> float:
     """Mean absolute correlation of factors and latents after one-to-one assignment; 0 for factors without a latent.
 
-    It is undefined if no factor has an order.  Classes take part in the assignment, by their correlation ratio, but not in the mean: the literature's MCC is a mean
-    of correlations.
+    Classes take part in the assignment, by their correlation ratio, but not in the mean: the literature's MCC is a mean
+    of correlations.  It is undefined if no factor has an order.
 
     Args:
         latents: (n, k).
