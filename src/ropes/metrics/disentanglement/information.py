@@ -41,9 +41,10 @@ def mig(
 
     Source: Chen et al. 2018, with latents in equal-width bins as in disentanglement_lib.
 
-    Deviation: a factor with more values than bins is binned as well.  Why: with more values than bins no binned latent
-    could determine it.  Effect: for a factor with 30 values MIG is up to 13% higher than disentanglement_lib's, which
-    cannot exceed ln 20 / ln 30 = .88 there.
+    Deviation: by default a factor with more values than bins is binned as well.  Why: with more values than bins no
+    binned latent could determine it.  Effect: MIG is higher than disentanglement_lib's, which cannot exceed
+    ln 20 / ln V for V values: in simulations by 9 to 17% for 30 values and by 18 to 26% for 40, where
+    `factor_bins=None` gives disentanglement_lib's value; the factors of MPI3D are measured so.
 
     Args:
         latents: (n, k), k at least 2.
@@ -78,6 +79,10 @@ def modularity(
     A latent without information counts 0.
 
     Source: Ridgeway and Mozer 2018; latents without information as in disentanglement_lib.
+
+    Deviation: by default a factor with more values than bins is binned as well.  Why: as for MIG.  Effect: at most .006
+    in simulations of latents with one factor each, of 30 or 40 values; `factor_bins=None` takes every value for a
+    class.
 
     Args:
         latents: (n, k).
@@ -176,8 +181,10 @@ def infomec(
     by nearest neighbours (Ross 2014).  The regression is not regularised, weights classes equally, stops after 100
     iterations, and is measured on the samples that it is fitted on.
 
-    Deviation: a factor with more values than bins is divided into bins of equal width.  Why: the paper's factors are
-    discrete; joint angles are not.  Effect: not measured.
+    Deviation: by default a factor with more values than bins is divided into bins of equal width, also if it is
+    discrete.  Why: joint angles take no value twice.  Effect: in simulations InfoE is higher by .04 to .05 for a factor
+    of 30 values and by .07 to .09 for one of 40, InfoM and InfoC lower by up to .02; `bins=None` takes every value for
+    a class, as the authors do; the factors of MPI3D are measured so.
 
     Args:
         latents: (n, k).
