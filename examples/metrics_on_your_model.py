@@ -23,20 +23,23 @@ def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int,
     factors = np.column_stack([rng.uniform(-1, 1, (samples, 2)), rng.integers(0, 3, samples)])
     unit = (factors - factors.mean(axis=0)) / factors.std(axis=0)
     noise = 0.1 * rng.normal(size=unit.shape)
-    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    return {"apart": np.tanh(unit) + noise, "mixed": unit @ rotation + noise}, factors, (2,)
+    reflection = np.eye(3) - 2 / 3  # each latent has 4/9, 4/9 and 1/9 of its variance from the three factors
+    return {"apart": np.tanh(unit) + noise, "mixed": unit @ reflection + noise}, factors, (2,)
 
 
 # %% Every metric is one function of latents and factors.
 def measured(latents: Floats, factors: Floats, categorical: tuple[int, ...]) -> dict[str, float]:
-    """The scores of one model."""
-    ordered = [j for j in range(factors.shape[1]) if j not in categorical]
+    """The scores of one model; MCC and R² of the ordered factors alone, since neither is defined for classes."""
+    ordered = np.delete(factors, categorical, axis=1)
+    both = {
+        "MCC, matched": float(mcc(latents, ordered, matching="hungarian").mean()),
+        "R², all latents": float(np.mean([explained(factor, latents) for factor in ordered.T])),
+    }
     importance = dci(latents, factors, categorical=categorical)
     information = infomec(latents, factors)
     capacity = dci_es(latents, factors, categorical=categorical)
     return {
-        "MCC, matched": float(mcc(latents, factors, matching="hungarian").mean()),
-        "R², all latents": float(np.mean([explained(factors[:, j], latents) for j in ordered])),
+        **both,
         "DCI: disentanglement": importance.disentanglement,
         "DCI: completeness": importance.completeness,
         "DCI: informativeness": importance.informativeness,

@@ -191,3 +191,8 @@ def test_metrics_on_your_model(
     np.savez(tmp_path / "codes.npz", latents=factors[:, ::-1], factors=factors)
     run(monkeypatch, "metrics_on_your_model.py", tmp_path / "codes.npz")
     assert "T-MEX, violations              0.000" in capsys.readouterr().out
+    classes = np.random.default_rng(1).integers(0, 3, 400)
+    latents = np.stack([factors[:, 0], np.array([1, 0, 1.2])[classes]], axis=1)
+    np.savez(tmp_path / "classes.npz", latents=latents, factors=np.stack([factors[:, 0], classes], axis=1))
+    run(monkeypatch, "metrics_on_your_model.py", tmp_path / "classes.npz", "--categorical", 1)
+    assert "MCC, matched                   1.000" in capsys.readouterr().out  # of the ordered factor, as R²

@@ -99,6 +99,22 @@ def test_modularity_matches_hand_calculation() -> None:
     assert modularity(np.hstack([BINARY[:, :1], both, still, still]), BINARY) == pytest.approx(0.25)
 
 
+def test_every_value_is_a_class_without_factor_bins() -> None:
+    """20 bins of a latent that is the factor hold two of 40 values each: ln 20 of ln 40."""
+    factors = np.tile(np.arange(40.0), 10)[:, None]
+    latents = np.hstack([factors, np.zeros_like(factors)])
+    assert mig(latents, factors, factor_bins=None) == pytest.approx(math.log(20) / math.log(40))
+    assert mig(latents, factors, factor_bins=40) == pytest.approx(math.log(20) / math.log(40))
+    assert mig(latents, factors) == mig(latents, factors, bins=40) == pytest.approx(1)
+    four = np.tile(np.arange(4.0), 10)
+    parity, both = four[:, None] % 2, np.stack([four, four >= 2], axis=1)
+    assert modularity(parity, both, bins=2) == pytest.approx(0)  # both bins of the first factor hold either parity
+    assert modularity(parity, both, bins=2, factor_bins=None) == pytest.approx(1)
+    for metric in (mig, modularity):
+        with pytest.raises(ValueError, match="factor column 1 takes no value twice; its values are not classes"):
+            metric(both, np.stack([four, np.arange(40)], axis=1), factor_bins=None)
+
+
 @pytest.mark.parametrize("values", [3, 5, 7, 12, 20])
 @pytest.mark.parametrize("samples", [500, 2_001])
 def test_constant_latent_has_no_modularity(values: int, samples: int) -> None:
@@ -262,9 +278,9 @@ def test_metric_specific_invalid_input_raises() -> None:
     for gap in (mig, sap):
         with pytest.raises(ValueError, match="a gap needs at least two latents"):
             gap(factors[:, :1], factors)
-    for metric in (modularity, beta_vae_score, factor_vae_score):
+    for several in (modularity, beta_vae_score, factor_vae_score):
         with pytest.raises(ValueError, match="needs at least two"):
-            metric(factors, factors[:, :1])
+            several(factors, factors[:, :1])
     with pytest.raises(ValueError, match=r"categorical columns \[7\] are not all among the 3 factors"):
         dci(factors, factors, categorical=(7,))
     seldom = factors.copy()

@@ -9,6 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from ropes.common.arrays import Floats
 from ropes.metrics import tmex
+from ropes.metrics.disentanglement import association
 
 
 def normal(samples: int, columns: int, seed: int = 0) -> Floats:
@@ -72,6 +73,31 @@ def test_classes_have_no_order() -> None:
     assert found.score == 0
     assert found.p_values[0, 0] < 1e-6
     assert tmex(middle, factors, expected=np.eye(2)).p_values[0, 0] > 1e-3  # in order, the middle class tells nothing
+
+
+def test_the_correlation_ratio_by_hand() -> None:
+    """Of latent 0 the classes' means 1 and 3 explain 4 of a sum of squares of 8."""
+    factors = np.array([[0, 0], [0, 1], [1, 0], [1, 3]], dtype=float)
+    latents = np.array([[0, 5, 1], [2, 5, 1], [2, 3, 1], [4, 3, 1]], dtype=float)
+    ratio, line = association(latents, factors, (0,)).T
+    np.testing.assert_allclose(ratio, [np.sqrt(0.5), 1, 0])
+    np.testing.assert_allclose(ratio, association(latents, factors).T[0])  # for two classes it is the correlation
+    np.testing.assert_allclose(line, association(latents, factors).T[1])
+    three = association(latents[:, :1], np.array([[2], [2], [0], [1]]), (0,))
+    np.testing.assert_allclose(three, [[np.sqrt(6 / 8)]])  # within class 2 remains 2 of the sum of 8
+    with pytest.raises(ValueError, match="are not all among the 2 factors"):
+        association(latents, factors, (2,))
+
+
+def test_a_class_is_matched_to_the_latent_that_separates_its_values() -> None:
+    """The class is a function of latent 1, though not an increasing one; latent 2 mixes it with the other factor."""
+    rng = np.random.default_rng(0)
+    classes, other = rng.integers(0, 3, 2_000), rng.normal(size=2_000)
+    mixed = other + 0.3 * (classes - 1) + 0.1 * rng.normal(size=2_000)
+    latents = np.stack([other, np.array([1, 0, 1.2])[classes], mixed], axis=1)
+    found = tmex(latents, np.stack([classes, other], axis=1), categorical=(0,))
+    assert found.latents.tolist() == [1, 0]
+    assert found.score == 0
 
 
 def test_dependent_factors_need_a_regressor_of_their_form() -> None:

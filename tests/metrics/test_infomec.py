@@ -91,6 +91,17 @@ def test_factors_of_many_values_are_binned() -> None:
     assert found.explicitness > 0.9
 
 
+def test_every_value_is_a_class_without_bins() -> None:
+    """Parity tells half of four values, and nothing of two bins that hold both parities."""
+    four = 2 * BINARY[:, 0] + BINARY[:, 1]
+    factors = np.stack([four, four >= 2], axis=1)
+    latents = BINARY[:, 1:] + noise(1, 0.01)
+    np.testing.assert_allclose(infomec(latents, factors, bins=2).information, [[0, 0]], atol=0.03)
+    np.testing.assert_allclose(infomec(latents, factors, bins=None).information, [[0.5, 0]], atol=0.03)
+    with pytest.raises(ValueError, match="factor column 0 takes no value twice"):
+        infomec(latents, np.stack([np.arange(400), four], axis=1), bins=None)
+
+
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="InfoM needs at least two factors, got 1"):
         infomec(BINARY, BINARY[:, :1])

@@ -13,6 +13,7 @@ from ropes.data.mpi3d import CATEGORIES
 from ropes.errors import UserError
 from ropes.evaluation.pictures import SPLITS
 from ropes.methods.policies import described_model
+from ropes.metrics.disentanglement.samples import BINS
 from ropes.metrics.transfer import REGRESSORS, Regressor
 from ropes.simulation.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
 from ropes.simulation.settings import FINGER_CUBE, MPI3D_FACTORS
@@ -58,6 +59,9 @@ class FactorTask:
         factors: split → factors of these rows, (n, f).
         scaled: split → the same, scaled to [0, 1] by their ranges.
         categorical: columns of the categorical factors.
+        unordered: those of them whose numbers say nothing.  MCC matches latents to them as to classes and leaves them
+            out of its mean; T-MEX matches in the same way.
+        factor_bins: bins of factors with more values, in MIG, modularity and InfoMEC; None if each value is a class.
         complete: whether every combination of the factors' values exists.
         scenarios: name → scenario.
         held_out: images outside of the training set, on which the ELBO is measured.
@@ -70,6 +74,8 @@ class FactorTask:
     factors: Mapping[str, Floats]
     scaled: Mapping[str, Floats]
     categorical: tuple[int, ...]
+    unordered: tuple[int, ...]
+    factor_bins: int | None
     complete: bool
     scenarios: Mapping[str, TransferScenario]
     held_out: Samples
@@ -138,6 +144,8 @@ def _finger_task(dataset: Dataset) -> FactorTask:
         factors=factors,
         scaled={split: scaled(values) for split, values in factors.items()},
         categorical=(HUE,),
+        unordered=(),  # hues are angles; so were the published figures measured
+        factor_bins=BINS,  # likewise
         complete=False,
         scenarios=scenarios,
         held_out=Samples(LABELLED_SPLIT, frames[LABELLED_SPLIT][:JUDGED]),
@@ -166,12 +174,15 @@ def _grid_task(dataset: Dataset) -> FactorTask:
     frames["train"] = np.unique(dataset.frames("train").anchor, return_index=True)[1][:LABELLED]  # one of each pair
     factors = {split: dataset.factors(split)[rows] for split, rows in frames.items()}
     names = dataset.state_names or ()
+    categories = tuple(k for k, name in enumerate(names) if name in CATEGORIES)
     return FactorTask(
         names=names,
         frames=frames,
         factors=factors,
         scaled=_scaled(factors),
-        categorical=tuple(k for k, name in enumerate(names) if name in CATEGORIES),
+        categorical=categories,
+        unordered=categories,
+        factor_bins=None,
         complete=True,
         scenarios={
             "id": TransferScenario(
@@ -214,6 +225,8 @@ def _arm_task(dataset: Dataset) -> FactorTask:
         factors=factors,
         scaled=_scaled(factors),
         categorical=(),
+        unordered=(),
+        factor_bins=BINS,
         complete=model is None or not model.weights,
         scenarios={
             name: TransferScenario(train=train, test=Samples(split, frames[split])) for name, split in splits.items()

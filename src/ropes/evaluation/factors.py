@@ -29,6 +29,7 @@ from ropes.evaluation.factor_latents import (
     write_latents,
     write_pictures,
 )
+from ropes.evaluation.factor_matching import matched_correlation, violations
 from ropes.evaluation.factor_tasks import (
     FactorTask,
     Samples,
@@ -45,9 +46,7 @@ from ropes.methods.recipes import VAERecipe
 from ropes.methods.run import Run, read_training, training_seconds
 from ropes.methods.vae.reader import VAEReader
 from ropes.metrics import (
-    assignment,
     beta_vae_score,
-    correlation_matrix,
     dci,
     dci_es,
     explicitness,
@@ -56,9 +55,9 @@ from ropes.metrics import (
     mig,
     modularity,
     sap,
-    tmex,
 )
 from ropes.metrics.disentanglement import Undefined
+from ropes.metrics.disentanglement.samples import BINS
 from ropes.metrics.transfer import classifier_errors, transfer_errors
 
 
@@ -121,7 +120,14 @@ def evaluate_factors(
     latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin)
     tested = latents.of["test-id"], task.factors["test-id"]
     measured = disentanglement(
-        *tested, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
+        *tested,
+        task.names,
+        categorical=task.categorical,
+        unordered=task.unordered,
+        factor_bins=task.factor_bins,
+        complete=task.complete,
+        seed=seed,
+        workers=workers,
     )
     if isinstance(reader, VAEReader):
         write_pictures(folder.artefacts() / PICTURES_FILE, reader, dataset, task, latents.of, images)
@@ -132,7 +138,6 @@ def evaluate_factors(
         raise UserError(f"{run}: regressors cannot be fitted: {error}") from error
     scores = {
         **measured.pop("scores"),
-        "mcc": _matched_correlation(*tested),
         **latents.label_free,
         **({"classifier": float(np.mean(list(classifier.values())))} if classifier else {}),
         **{score: transfer_score(task.scenarios[score.partition("_")[2]], own) for score, own in errors.items()},
@@ -161,6 +166,8 @@ def disentanglement(
     names: Sequence[str],
     *,
     categorical: Iterable[int] = (),
+    unordered: Iterable[int] = (),
+    factor_bins: int | None = BINS,
     complete: bool = True,
     seed: int = 0,
     workers: int | None = None,
@@ -172,6 +179,8 @@ def disentanglement(
         factors: (n, f).
         names: names of the factors.
         categorical: columns of the categorical factors.
+        unordered: those of them whose numbers say nothing, which MCC and T-MEX match to latents as classes.
+        factor_bins: bins of factors with more values, in MIG, modularity and InfoMEC; None for a class per value.
         complete: whether every combination of the factors' values exists.
         seed: seed of all draws.
         workers: threads; None for OpenMP's default.
@@ -182,14 +191,14 @@ def disentanglement(
     try:
         full = dci(latents, factors, categorical=categorical, seed=seed, workers=workers)
         capacity = dci_es(latents, factors, categorical=categorical, seed=seed)
-        information = infomec(latents, factors, seed=seed)
+        information = infomec(latents, factors, bins=factor_bins, seed=seed)
         scores: dict[str, float] = {
             "dci": full.disentanglement,
             "completeness": full.completeness,
             "informativeness": full.informativeness,
-            "mig": mig(latents, factors),
+            "mig": mig(latents, factors, factor_bins=factor_bins),
             "sap": sap(latents, factors, categorical=categorical, seed=seed),
-            "modularity": modularity(latents, factors),
+            "modularity": modularity(latents, factors, factor_bins=factor_bins),
             "explicitness": explicitness(latents, factors, seed=seed),
             "beta_vae": beta_vae_score(latents, factors, complete=complete, seed=seed),
             "factor_vae": factor_vae_score(latents, factors, complete=complete, seed=seed),
@@ -198,7 +207,8 @@ def disentanglement(
             "infoe": information.explicitness,
             "es_explicitness": capacity.explicitness,
             "es_size": capacity.size,
-            "tmex": _violations(latents, factors, categorical),
+            "tmex": violations(latents, factors, categorical, unordered),
+            "mcc": matched_correlation(latents, factors, unordered),
         }
     except ValueError as error:
         raise UserError(f"disentanglement cannot be measured: {error}") from error
@@ -227,22 +237,6 @@ def _latents(
     latents = make_latents(reader, task, caches, photographs)
     write_latents(path, latents, task.factors, origin)
     return latents
-
-
-def _violations(latents: Floats, factors: Floats, categorical: Iterable[int]) -> float:
-    """T-MEX of the latents that are matched to the factors one by one; undefined for fewer latents than factors."""
-    if latents.shape[1] < factors.shape[1]:
-        return Undefined(f"{latents.shape[1]} latents cannot measure {factors.shape[1]} factors one by one")
-    return float(tmex(latents, factors, categorical=categorical).score)
-
-
-def _matched_correlation(latents: Floats, factors: Floats) -> float:
-    """Mean absolute correlation of factors and latents after one-to-one assignment; 0 for factors without a latent."""
-    matrix = correlation_matrix(latents, factors)
-    if len(matrix) < matrix.shape[1]:
-        matrix = np.pad(matrix, ((0, matrix.shape[1] - len(matrix)), (0, 0)))
-    chosen = assignment(matrix, "hungarian")
-    return float(matrix[chosen, np.arange(len(chosen))].mean())
 
 
 def _transfer(task: FactorTask, latents: Mapping[str, Floats], seed: int, workers: int) -> dict[str, dict[str, float]]:

@@ -5,7 +5,7 @@ from ropes.metrics.disentanglement.information import InfoMEC, infomec, mig, mod
 from ropes.metrics.disentanglement.interventional import beta_vae_score, factor_vae_score
 from ropes.metrics.disentanglement.loss_capacity import DCIES, dci_es
 from ropes.metrics.disentanglement.predictive import DCI, dci, explicitness, sap
-from ropes.metrics.disentanglement.samples import Undefined
+from ropes.metrics.disentanglement.samples import Undefined, association
 
 __all__ = [
     "DCI",
@@ -13,6 +13,7 @@ __all__ = [
     "TMEX",
     "InfoMEC",
     "Undefined",
+    "association",
     "beta_vae_score",
     "dci",
     "dci_es",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.metrics.correlation import assignment, correlation_matrix
-from ropes.metrics.disentanglement.samples import Floats, checked, indicators, require_columns
+from ropes.metrics.correlation import assignment
+from ropes.metrics.disentanglement.samples import Floats, association, checked, indicators, require_columns
 
 #: Residuals below this share of a column's norm are rounding error.
 _ROUNDING = 1e-8
@@ -62,7 +62,8 @@ def tmex(
         factors: (n, f), f at least 2.
         categorical: columns of factors that are classes without an order.
         expected: W, (k, f); by default one latent measures each factor, after the best one-to-one assignment by
-            absolute correlation on the same samples; other latents are left out.
+            absolute correlation, or by η for categorical factors (the square root of the share of a latent's variance
+            that lies between the classes), on the same samples; other latents are left out.
         level: level of each test.
         regressor: scikit-learn regressor of the residuals, fitted anew on all samples for each of them; by default a
             linear regression.  Give a nonlinear one, such as boosted trees, if factors depend on one another
@@ -81,7 +82,7 @@ def tmex(
     if expected is None and z.shape[1] < v.shape[1]:
         raise ValueError(f"{z.shape[1]} latents cannot measure {v.shape[1]} factors one by one; give expected")
     if expected is None:
-        measured = assignment(correlation_matrix(z, v), "hungarian").astype(np.int64)
+        measured = assignment(association(z, v, classes), "hungarian").astype(np.int64)
         model = np.eye(v.shape[1], dtype=bool)
     else:
         measured, model = np.arange(z.shape[1]), np.asarray(expected, dtype=bool)

@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropes.metrics.correlation import correlation_matrix
+
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
 #: Equal-width bins of continuous values, as in the literature.
@@ -79,13 +81,22 @@ def binned(values: Floats, bins: int) -> Classes:
     return np.minimum(place.astype(np.int64), bins - 1)
 
 
-def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Classes:
+def as_classes(factors: Floats, bins: int | None, *, equal_shares: bool = False) -> Classes:
     """Each factor as classes (n, f): its values if there are at most `bins`, else bins of equal width or equal counts.
 
+    Without `bins`, every distinct value is a class.
+
     Raises:
-        ValueError: fewer than two bins.
+        ValueError: fewer than two bins, or without bins a factor that takes no value twice.
     """
     from scipy.stats import rankdata
+
+    if bins is None:
+        numbers = [np.unique(values, return_inverse=True)[1] for values in factors.T]
+        for column, number in enumerate(numbers):
+            if len(number) == number.max() + 1:
+                raise ValueError(f"factor column {column} takes no value twice; its values are not classes, bin them")
+        return np.stack(numbers, axis=1).astype(np.int64)
 
     columns = []
     measured = rankdata(factors, axis=0) if equal_shares else factors
@@ -107,6 +118,28 @@ def normalised(values: Floats) -> Floats:
 def indicators(column: Floats) -> Floats:
     """An indicator of each class of a categorical factor (n,), in ascending order, (n, classes)."""
     return (column[:, None] == np.unique(column)).astype(np.float64)
+
+
+def association(latents: ArrayLike, factors: ArrayLike, categorical: Iterable[int] = ()) -> Floats:
+    """How strongly each latent depends on each factor, (k, f): absolute correlation, or η for categorical factors.
+
+    The correlation ratio η is the square root of the share of a latent's variance that lies between the classes:
+    η² = Σ_c n_c (z̄_c − z̄)² / Σ_n (z_n − z̄)².  It is 0 for a constant latent.  For two classes it is |correlation|.
+
+    Args:
+        latents: (n, k).
+        factors: (n, f).
+        categorical: columns of factors that are classes without an order.
+
+    Raises:
+        ValueError: there is no such column, or as `checked`.
+    """
+    z, v = checked(latents, factors)
+    result, unit = correlation_matrix(z, v), normalised(z) / np.sqrt(len(z))
+    for column in require_columns(categorical, v):
+        member = indicators(v[:, column])
+        result[:, column] = np.minimum(np.linalg.norm((member / np.sqrt(member.sum(axis=0))).T @ unit, axis=0), 1.0)
+    return result
 
 
 def split_rows(samples: int, seed: int) -> tuple[Classes, Classes]:
