@@ -98,6 +98,9 @@ def test_sample_sizes_are_stated_when_all_models_share_them(sweep: Results) -> N
     assert "Regressors are trained on 10,000 images of their scenario's hues." in sizes_text(every)
     assert "trained on 1,250 to 10,000" in sizes_text([replace(row, sizes=sizes | {"ood1_a": 1_250}) for row in every])
     assert sizes_text([*every[1:], sweep.model_rows[0]]) == ""
+    assert "MIG and modularity use 20 bins." in sizes_text(every)
+    on_grid = [replace(row, setup="mpi3d-factors") for row in every]
+    assert "MIG and modularity take every value of a factor for a class." in sizes_text(on_grid)
 
 
 def test_supervision_table_lists_images_and_measured_scores() -> None:

@@ -9,6 +9,7 @@ from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
 from ropes.report.words import capitalised, counted, error, fixed, joint_label
+from ropes.simulation.settings import MPI3D_FACTORS
 
 #: Metrics from 0 to 1; some may fall below 0.
 METRICS = {
@@ -151,9 +152,11 @@ def sizes_text(rows: Sequence[ModelRow]) -> str:
     trained = sorted(set(sizes.values()))
     from_images = f"{trained[0]:,.0f}" if len(trained) == 1 else f"{trained[0]:,.0f} to {trained[-1]:,.0f}"
     hues = " of their scenario's hues" if transfers(rows) else ""
+    grid = all(row.setup == MPI3D_FACTORS for row in rows)
+    bins = "take every value of a factor for a class" if grid else "use 20 bins"
     return (
-        f"Metrics use {tested:,.0f} test images, three quarters of them to train DCI's trees; MIG and modularity use "
-        f"20 bins. Regressors are trained on {from_images} images{hues}."
+        f"Metrics use {tested:,.0f} test images, three quarters of them to train DCI's trees; MIG and modularity "
+        f"{bins}. Regressors are trained on {from_images} images{hues}."
     )
 
 
