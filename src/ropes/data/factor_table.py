@@ -144,7 +144,7 @@ def _varying(table: Table, others: set[str | None]) -> tuple[str, ...]:
     names = tuple(
         name
         for name in table.numeric()
-        if name not in others and np.ptp(table.numbers(name)) > 0 and not _numbers_rows(table.numbers(name))
+        if name not in others and np.ptp(values := table.numbers(name)) > 0 and not _numbers_rows(values)
     )
     if not names:
         raise UserError(f"{table.path} has no column of numbers that vary; name the factors by --factor-columns")

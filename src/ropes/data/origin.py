@@ -1,6 +1,5 @@
 """What made the images of a data set: scene, renderer and faults of simulated cameras, or a recording's views."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ropes.data.dataset import Dataset
@@ -29,11 +28,10 @@ def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
     return str(setting.get(name, default)) if "robot" in setting else None
 
 
-def views_of(dataset: Dataset) -> tuple[Mapping[str, Any], ...] | None:
-    """How a recording or an import turned and cropped the images of each camera, in the order of `Dataset.cameras`.
+def views_of(dataset: Dataset) -> dict[str, dict[str, Any]]:
+    """Camera → how a recording or an import turned and cropped its images; rendered cameras have no entry.
 
-    Each is a `ropes.data.recordings.views.View` as a dictionary; None for rendered images, and where a camera has none.
+    Each is a `ropes.data.recordings.views.View` as a dictionary.
     """
     records = (dataset.provenance or {}).get("cameras", [])
-    known = {record["name"]: record["view"] for record in records if "view" in record}
-    return tuple(known[name] for name in dataset.cameras) if set(dataset.cameras) <= set(known) else None
+    return {record["name"]: record["view"] for record in records if "view" in record}

@@ -49,7 +49,7 @@ class Run:
         camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
         image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
             for runs of earlier versions, whose images are squares of `image_size`.
-        views: how a recording or an import turned and cropped each camera's images, see `views_of`; None for rendered
+        views: how a recording or an import turned and cropped images, by camera, see `views_of`; empty for rendered
             images, and for runs of earlier versions.
         folder: where the run was fitted or read; None before. It is not stored, and equal runs may differ in it.
     """
@@ -71,7 +71,7 @@ class Run:
     camera_level: str | None = None
     image_shapes: tuple[tuple[int, ...], ...] | None = None
     renderer: str | None = None
-    views: tuple[Mapping[str, Any], ...] | None = None
+    views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     folder: Path | None = field(default=None, compare=False)
 
     @property
@@ -213,8 +213,6 @@ class Run:
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             if fields.get("image_shapes") is not None:
                 fields["image_shapes"] = tuple(tuple(map(int, shape)) for shape in fields["image_shapes"])
-            if fields.get("views") is not None:
-                fields["views"] = tuple(fields["views"])
             return cls(**fields, folder=folder)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error

@@ -157,10 +157,15 @@ def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
     replaced = [row for kind in kinds for row in getattr(committed, kind) if fit_of(row) in now]
     published = [row for kind in kinds for row in getattr(found, kind)]
     same = now <= before and all(row in published for row in replaced)
-    seconds = [each.seconds for each in (committed, found) if each.seconds is not None and not again]
+    if same:
+        seconds = committed.seconds
+    elif again or committed.seconds is None or found.seconds is None:
+        seconds = None
+    else:
+        seconds = round(committed.seconds + found.seconds, 1)
     return replace(
         found,
         device=" and ".join(dict.fromkeys([*committed.device.split(" and "), found.device])),
-        seconds=committed.seconds if same else round(sum(seconds), 1) if len(seconds) == 2 else None,
+        seconds=seconds,
         **merged,
     )

@@ -86,7 +86,10 @@ def test_images_are_cropped_resized_and_converted_to_grey() -> None:
 
 
 def test_frames_are_turned_and_cropped_as_the_training_images_were() -> None:
-    views = (View(rotate=180, crop=(0, 0, 24, 32), size=24).to_dict(), View(crop=(4, 8, 20, 24)).to_dict())
+    views = {
+        "right": View(rotate=180, crop=(0, 0, 24, 32), size=24).to_dict(),
+        "left": View(crop=(4, 8, 20, 24)).to_dict(),
+    }
     run = run_of(image_shapes=((24, 18), (24, 20)), views=views)
     image = np.zeros((32, 48), np.uint8)
     image[:, 24:] = 200

@@ -11,6 +11,7 @@ from ropes.common.arrays import Floats, Images, Ints
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.origin import views_of
 from ropes.data.recordings.lerobot_units import POSITION
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.registry import open_recording
@@ -203,8 +204,6 @@ def _views(run: Run, options: ImportOptions, imported: Dataset | None) -> dict[s
     for option, given in (("--rotate", options.rotate), ("--crop", options.crop)):
         if unknown := [name for name in given if name is not None and name not in run.cameras]:
             raise UserError(f"{option}: no camera {unknown[0]!r}; the run has {', '.join(run.cameras)}")
-    records = [] if imported is None else (imported.provenance or {}).get("cameras", [])
-    imports = {record["name"]: record["view"] for record in records if "view" in record}
-    trained = dict(zip(run.cameras, run.views or (), strict=False))
+    recorded = run.views if imported is None else views_of(imported) or run.views
     shapes = dict(zip(run.cameras, run.shapes, strict=True))
-    return views_as_recorded(shapes, imports or trained, options.rotate, options.crop)
+    return views_as_recorded(shapes, recorded, options.rotate, options.crop)

@@ -12,6 +12,7 @@ from scipy import stats
 from ropes.common.arrays import Bools, Floats
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.statistics import spread_of
 
 #: Joints whose logged angles vary by more than so many standard deviations of the estimator's errors can be compared.
 _VARIED = 2.0
@@ -40,9 +41,9 @@ def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Pa
         UserError: they do not.
     """
     logged, typical = frames.angles, np.median(stds, axis=0)
-    moves = _spread(logged) > _VARIED * typical
-    turns = _spread(read) > typical
-    ratio = np.median(_spread(logged)[turns] / _spread(read)[turns]) if turns.any() else 1.0
+    moves = spread_of(logged) > _VARIED * typical
+    turns = spread_of(read) > typical
+    ratio = np.median(spread_of(logged)[turns] / spread_of(read)[turns]) if turns.any() else 1.0
     if ratio > _OTHER_UNIT:
         raise UserError(
             f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: give --state degrees"
@@ -102,9 +103,3 @@ def _follows(read: Floats, logged: Floats) -> float:
     """Largest rank correlation of read and logged angles, both (n, joints), of any joint; 0 without motion."""
     changing = (np.ptp(read, axis=0) > 0) & (np.ptp(logged, axis=0) > 0)
     return max((float(stats.spearmanr(read[:, k], logged[:, k])[0]) for k in np.flatnonzero(changing)), default=0.0)
-
-
-def _spread(angles: Floats) -> Floats:
-    """Half the distance from the 16% to the 84% quantile of each column, (d,)."""
-    low, high = np.quantile(angles, [0.16, 0.84], axis=0)
-    return np.asarray((high - low) / 2)

@@ -118,5 +118,5 @@ def zeros_of(frames: LoggedFrames, seen: Seen) -> list[Zero]:
     for k in range(seen.read.shape[1]):
         differences = (seen.read - frames.angles)[rows, k]
         offset = drift(differences, seen.stds[rows, k], frames.angles[rows], frames.times[rows], tests=1).offset
-        found.append(Zero(value=offset.value, error=offset.error, spread=spread_of(differences)))
+        found.append(Zero(value=offset.value, error=offset.error, spread=float(spread_of(differences))))
     return found

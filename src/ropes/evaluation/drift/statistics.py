@@ -181,15 +181,22 @@ def drift(
         change=change,
         before=before,
         after=after,
-        spread=spread_of(differences),
+        spread=float(spread_of(differences)),
         usual_spread=usual,
     )
 
 
-def spread_of(values: Floats) -> float:
-    """Half the distance from the 16% to the 84% quantile, one standard deviation of a normal distribution."""
-    low, high = np.quantile(values, [0.16, 0.84])
-    return float(high - low) / 2
+def spread_of(values: Floats) -> Floats:
+    """Half the distance from the 16% to the 84% quantile of each column; σ of a normal distribution.
+
+    Args:
+        values: (n,) or (n, d).
+
+    Returns:
+        A number, or (d,).
+    """
+    low, high = np.quantile(values, [0.16, 0.84], axis=0)
+    return np.asarray((high - low) / 2)
 
 
 def similar_errors(angles: Floats, length: float = SIMILAR_POSES) -> Floats:

@@ -71,8 +71,7 @@ class Fit:
         if unknown := [name for name in (*rotate, *crop) if name is not None and name not in run.cameras]:
             raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
         self._shapes = dict(zip(run.cameras, run.shapes, strict=True))
-        records = dict(zip(run.cameras, run.views or (), strict=False)) if raw else {}
-        self._views = views_as_recorded(self._shapes, records, rotate, crop)
+        self._views = views_as_recorded(self._shapes, run.views if raw else {}, rotate, crop)
         self._cropped = set() if None in crop else {camera for camera in run.cameras if camera not in crop}
         self._checked: dict[str, tuple[int, ...]] = {}
 

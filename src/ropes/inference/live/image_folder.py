@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-_SUFFIXES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+from ropes.data.recordings.frame_folders import FRAME_SUFFIXES
 
 
 class ImageFolder:
@@ -32,7 +32,7 @@ class ImageFolder:
         self._listed = listed
         for file in sorted(added):
             name, suffix = os.path.splitext(file)
-            if suffix.lower() in _SUFFIXES and file[0] != ".":
+            if suffix.lower() in FRAME_SUFFIXES and file[0] != ".":
                 self.files[name] = file
 
     def path(self, name: str) -> Path:
