@@ -68,7 +68,7 @@ def test_simulated_panda_needs_no_other_options(options: list[RecordOptions], ca
     assert given.setting.robot.check_limits
     assert given.limits.speeds(given.model.joints).tolist() == [1.0] * 6
     assert given.limits.workspace.table == 0
-    assert given.confirm is None
+    assert given.ask is None
     for joint, (first, second) in given.model.interventions.items():
         limits = given.limits.joints[joint]
         assert limits.low <= min(first.low, second.low)

@@ -3,7 +3,6 @@
 import math
 import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 #: The kind of robot that moves nothing real.
 _SIMULATED = "simulated"
 _SIZE = 128
-_MAY_MOVE = "Is the way free, and the emergency stop at hand? The arm moves now"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +149,6 @@ class Record:
             seed=self.seed,
             redraw=self.redraw,
             only_plan=self.plan,
-            confirm=None if self._simulated or self.yes else partial(_ask, _MAY_MOVE),
             ask=None if self._simulated or self.yes else _ask,
         )
 

@@ -62,7 +62,7 @@ def test_robot_without_encoders_requires_state_none(
         record(make_options(kind="scripted"), tmp_path / "D")
     assert not (tmp_path / "D").exists()
     agreed: list[int] = []
-    options = make_options(kind="scripted", state=False, confirm=lambda: agreed.append(len(kind.robots[1].goals)))
+    options = make_options(kind="scripted", state=False, ask=lambda question: agreed.append(len(kind.robots[1].goals)))
     lines = record(options, tmp_path / "D")
     assert "without angles" in validate(tmp_path / "D", progress=False)
     # Nobody knows where the first move starts: somebody must agree again, once the goal is told.
@@ -76,7 +76,7 @@ def test_joint_away_from_its_simulated_position_is_reported(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agreed: list[int] = []
-    options = make_options(kind="scripted", confirm=lambda: agreed.append(len(kind.robots[0].goals)))
+    options = make_options(kind="scripted", ask=lambda question: agreed.append(len(kind.robots[0].goals)))
     assert {"shoulder": 0.0, "elbow": 0.0}.items() <= options.setting.robot.neutral.items()
     others = {"elbow": 0.5, "shoulder": 0.02, "light": 7.0}  # the shoulder is near enough; the light is no joint
     monkeypatch.setattr(ScriptedRobot, "others", lambda self: others, raising=False)
@@ -121,11 +121,11 @@ def test_arm_does_not_move_before_the_plan_is_checked(
 
 
 def test_arm_does_not_move_without_confirmation(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
-    def no() -> None:
+    def no(question: str) -> None:
         raise UserError("nothing was moved")
 
     with pytest.raises(UserError, match="nothing was moved"):
-        record(make_options(kind="scripted", confirm=no), tmp_path / "D")
+        record(make_options(kind="scripted", ask=no), tmp_path / "D")
     assert [robot.goals for robot in kind.robots] == [[]]
     assert [camera.closed for camera in kind.cameras] == [True]
 

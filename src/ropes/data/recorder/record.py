@@ -31,6 +31,8 @@ from ropes.simulation.availability import locate
 from ropes.simulation.collisions import CollisionChecker
 from ropes.simulation.settings import Setting
 
+#: What is asked before the arm moves.
+_MAY_MOVE = "Is the way free, and the emergency stop at hand? The arm moves now"
 #: Distance from its place in the simulated plan above which an uncommanded joint is reported, radians.
 _ELSEWHERE = 0.1
 #: Frames of a pose, about, for which a simulated camera draws its faults.
@@ -55,8 +57,8 @@ class RecordOptions:
         seed: draws the poses.
         redraw: draw episodes that are not free again.
         only_plan: print the plan, and move nothing.
-        confirm: asks whether the arm may move; called after the plan is printed.
-        ask: asks whether the robot may be connected, see `RobotRequest`.
+        ask: asks a question whose answer must be yes: after the plan is printed whether the arm may move, and before
+            that whether the robot may be connected, see `RobotRequest`.  None to go on without asking.
 
     Raises:
         UserError: anchors and chains are given, or neither, or fewer than 1.
@@ -75,7 +77,6 @@ class RecordOptions:
     seed: int = 0
     redraw: bool = False
     only_plan: bool = False
-    confirm: Callable[[], None] | None = None
     ask: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
@@ -149,8 +150,8 @@ def record_data(
             return None
         if devices is None:
             return _finish_as_it_is(options, folder, progress)
-        if options.confirm is not None:
-            options.confirm()
+        if options.ask is not None:
+            options.ask(_MAY_MOVE)
         session = Session(
             devices=devices,
             plan=route.plan,
@@ -166,8 +167,8 @@ def record_data(
         doubts += _elsewhere(asked("the robot", devices.robot.others), robot.neutral)
         for line in doubts:
             say(line)
-        if doubts and options.confirm is not None:
-            options.confirm()
+        if doubts and options.ask is not None:
+            options.ask(_MAY_MOVE)
         features = record(session, folder, route.stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
 
