@@ -9,8 +9,10 @@ PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 py
 # With PYTHON=…, a .venv of another version is made anew.
 VERSION := -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>/dev/null
 OTHER := $(if $(PYTHON),$(filter-out $(shell $(BIN)/python $(VERSION)),$(or $(shell "$(PYTHON)" $(VERSION)),none)))
-# Of `make later`. The shims of pyenv on the path run only the versions that it was told to.
+# Of `make later` and `make oracles`. The shims of pyenv on the path run only the versions that it was told to.
 LATER := .venv-later
+ORACLES := .venv-oracles
+comma := ,
 LATER_PYTHONS := python3.13 python3.12 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[234]*/bin/python)
 DEMO := runs/demo
 
@@ -19,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: other help install demo test lint types unit portable later notebook quick format docs clean
+.PHONY: other help install demo test lint types unit portable later oracles notebook quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -82,20 +84,30 @@ AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS
 portable: $(STAMP) ## the tests whose outcome depends on the processor, as on one without AMX and AVX-512
 	$(AVX2) $(PYTEST) -m 'not any_processor' $(TRAINING) $(PYTEST_FLAGS)
 
-# The wheel is installed, so this also finds files that a wheel lacks; a left build/lib would bring them back.
+# Installs the built wheel with extras $(2) into the environment $(1) of Python 3.12 or later, or ends the recipe if none
+# is found. Tests of the wheel also find files that it lacks; a left build/lib would bring them back.
+define install_later
+set -e; found=; \
+for python in $(LATER_PYTHONS); do \
+  if "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; \
+  then found=$$python; break; fi; \
+done; \
+if [ -z "$$found" ]; then echo "make: no Python 3.12 or later found; nothing to do"; exit 0; fi; \
+echo "make: $$("$$found" --version) in $(1)"; \
+$(1)/bin/python -m pip --version >/dev/null 2>&1 || "$$found" -m venv --clear $(1); \
+rm -rf build/wheel build/lib; $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .; \
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[$(2)]" $(3); \
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+endef
+
 later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later, where one is found
-	@set -e; found=; \
-	for python in $(LATER_PYTHONS); do \
-	  if "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; \
-	  then found=$$python; break; fi; \
-	done; \
-	if [ -z "$$found" ]; then echo "make: no Python 3.12 or later found; nothing to do"; exit 0; fi; \
-	echo "make: $$("$$found" --version) in $(LATER)"; \
-	$(LATER)/bin/python -m pip --version >/dev/null 2>&1 || "$$found" -m venv --clear $(LATER); \
-	rm -rf build/wheel build/lib; $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .; \
-	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[dev]"; \
-	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl; \
+	@$(call install_later,$(LATER),dev); \
 	$(LATER)/bin/pytest --numprocesses auto --dist loadfile -m 'not slow' $(PYTEST_FLAGS)
+
+oracles: $(STAMP) ## metrics, intervals and data sets against disent, MAPIE and LeRobot; downloads up to 6 GB
+	@$(call install_later,$(ORACLES),mujoco$(comma)record,disent mapie lightgbm 'lerobot[dataset]'); \
+	$(ORACLES)/bin/python -m benchmarks.oracles; \
+	$(ORACLES)/bin/python -m benchmarks.lerobot_reader
 
 notebook: $(STAMP) ## run the example notebook from top to bottom, into build/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'

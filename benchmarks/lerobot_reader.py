@@ -2,8 +2,8 @@
 
     python -m benchmarks.lerobot_reader [--out results/lerobot.json] [--page]
 
-Run it by hand in an environment of its own, as LeRobot is no dependency: Python 3.12 or later, with `pip install
-lerobot[dataset]` and `pip install '.[mujoco,record]'`. With --page, the table is written to docs/data.md.
+LeRobot is no dependency: `make oracles` installs it into an environment of its own and runs this. With --page, the
+table is written to docs/data.md. Other episodes, tasks, shapes or values end it with an error.
 """
 
 import tempfile
@@ -130,6 +130,8 @@ def main() -> None:
     libraries = {name: version(name) for name in ("lerobot", "datasets", "torch", "ropes")}
     found = {"libraries": libraries, "rows": rows}
     keep(found, "lerobot", written(found), arguments.out, PAGE if arguments.page else None)
+    if differing := [row["made"] for row in rows if row["level"] or row["angle"]]:
+        raise SystemExit(f"benchmarks.lerobot_reader: other values in LeRobot: {', '.join(differing)}")
 
 
 if __name__ == "__main__":

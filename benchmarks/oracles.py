@@ -2,8 +2,8 @@
 
     python -m benchmarks.oracles [--out results/oracles.json] [--page]
 
-Run it by hand in an environment of its own, as neither library is a dependency: Python 3.12 or later, with
-`pip install disent mapie lightgbm` and `pip install --no-deps .`. With --page, the table is written to docs/metrics.md.
+Neither library is a dependency: `make oracles` installs them into an environment of their own and runs this. With
+--page, the table is written to docs/metrics.md. The exit code is 1 if figures differ that should agree.
 
 disent computes its metrics from its own data sets. The comparison calls the functions beneath, which take arrays.
 """
@@ -198,6 +198,11 @@ def compared(draws: int = _DRAWS) -> list[dict[str, Any]]:
     return rows
 
 
+def agrees(row: Mapping[str, Any]) -> bool:
+    """Whether the values of a comparison are equal, or a note says why they differ."""
+    return bool(row["note"]) or row["difference"] <= AGREES
+
+
 def written(found: Mapping[str, Any]) -> str:
     """The table of the page."""
     lines = [
@@ -228,6 +233,8 @@ def main() -> None:
     found: dict[str, Any] = {"rows": compared(), "libraries": {name: version(name) for name in names}}
     found["seconds"] = round(time.monotonic() - began)
     keep(found, "oracles", written(found), arguments.out, PAGE if arguments.page else None)
+    if differing := [row["name"] for row in found["rows"] if not agrees(row)]:
+        raise SystemExit(f"benchmarks.oracles: other values than in the other library: {', '.join(differing)}")
 
 
 if __name__ == "__main__":

@@ -132,6 +132,7 @@ def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsy
         ),
         ("--anchors 2 --samples 2", "--anchors and --samples are two kinds of data sets; leave one of them out"),
         ("--anchors 0", "--anchors is 0; it must be 1 or more"),
+        ("--samples 2 --policies axes.json", "--policies goes with --anchors, not with --samples; leave it out"),
         ("--labelled 4", "--labelled goes with --samples; leave it out"),
         ("--fixed object_color", "--fixed: 'object_color' is not NAME=NUMBER"),
         ("--fixed object_size=0 object_size=1", "--fixed has object_size twice; give each name once"),

@@ -47,7 +47,7 @@ def test_urdf_of_the_arm_is_taken(folder: Path, tmp_path: Path, capsys: pytest.C
     [
         ("--dwell 1", "--dwell goes with recordings of arms; leave it out"),
         ("--rotate 90", "--rotate goes with recordings of arms; leave it out"),
-        ("--policies p.csv", "--policies goes with recordings of arms; leave it out"),
+        ("--policies p.csv", "--policies goes with recordings of arms and MPI3D's photographs; leave it out"),
         ("--no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
         ("--cameras a b", "--cameras of a folder of DREAM is one name, of its only camera"),
         ("--cameras a=/topic", "--cameras of a folder of DREAM is one name, of its only camera"),

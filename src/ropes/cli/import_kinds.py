@@ -11,7 +11,9 @@ _OF_FACTORS = ("image_size", "crop", "grey", "seed", "test_share", "factor_colum
 _USED_BY: dict[str, set[str]] = {
     "a folder of DREAM": {"image_size", "cameras", "crop", "grey", "test_share", "urdf"},
     "Causal Triplet's pairs": {"image_size", "manifest", "boxes", "seed"},
-    "MPI3D's photographs": {"cameras", "grey", "seed", "anchors", "samples", "test_anchors", "labelled", "fixed"},
+    "MPI3D's photographs": {
+        *("cameras", "grey", "seed", "anchors", "samples", "test_anchors", "labelled", "fixed", "policies"),
+    },
     "a table of factors": {*_OF_FACTORS, "policy_column"},
     "the causal chambers": {*_OF_FACTORS, "experiment"},
 }
@@ -25,7 +27,7 @@ def require_use(command: Any, kind: str) -> None:
     Raises:
         UserError: there is one.
     """
-    shared = {"cameras", "crop", "grey", "image_size", "policy_column"}
+    shared = {"cameras", "crop", "grey", "image_size", "policies", "policy_column"}
     alone = set[str]().union(*_USED_BY.values()) - shared
     used = {ARMS: {each.name for each in fields(command)} - alone, **_USED_BY}
     for each in fields(command):

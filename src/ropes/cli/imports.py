@@ -34,6 +34,7 @@ class Import:
       ropes import dream/real/panda-3cam_azure --image-size 128 --test-share 0.5 --out data/azure
       ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
       ropes import mpi3d_real.npz --anchors 3000 --out data/mpi3d
+      ropes import mpi3d_real.npz --anchors 3000 --policies axes.json --out data/mpi3d-dependent
       ropes import mpi3d_real.npz --samples 20000 --fixed object_size=1 --out data/mpi3d-factors
       ropes import image/FALL/FALL.csv --image-column render_path --image-folder .. --image-size 64 --out data/fall
       ropes import lt_crl_benchmark_v1 --experiment buchholz_1 --out data/chambers
@@ -51,7 +52,7 @@ class Import:
     folder of DREAM: name of its camera, rgb if omitted."""
     policies: Path | None = None
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
-    and frame; frame; time."""
+    and frame; frame; time. For MPI3D's anchors: JSON file with a causal model of the axes (docs/photographs.md)."""
     policy_column: str | None = None
     """Column of a LeRobot data set, a log or a table of factors with the active policy. If omitted: the task of a
     LeRobot data set, or the column policy of a log; images of a table of factors then have no policies."""
@@ -137,6 +138,8 @@ class Import:
         at_least(1, anchors=self.anchors, samples=self.samples)
         if self.anchors is not None and self.samples is not None:
             raise UserError("--anchors and --samples are two kinds of data sets; leave one of them out")
+        if self.policies is not None and self.samples is not None:
+            raise UserError("--policies goes with --anchors, not with --samples; leave it out")
         if self.labelled is not None and self.samples is None:
             raise UserError("--labelled goes with --samples; leave it out")
         if self.frames in ("every", "stretch") and self.dwell != Import.dwell:
@@ -270,6 +273,11 @@ class Import:
             common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
             import_factors(self.source, **common)
         else:
+            from ropes.data.causal_model_file import read_causal_models
+            from ropes.data.mpi3d import AXES
+
+            if self.policies is not None:
+                common["models"] = read_causal_models(self.policies, AXES)
             anchors = _ANCHORS if self.anchors is None else self.anchors
             dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
             if shared := (dataset.provenance or {})[SHARED]:

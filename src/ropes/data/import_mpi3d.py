@@ -50,15 +50,15 @@ def import_anchors(
     seed: int = 0,
     cameras: Sequence[str] = (),
     fixed: Mapping[str, int] | None = None,
+    models: Mapping[str, CausalModel] | None = None,
     grey: bool = False,
     progress: bool = True,
 ) -> Dataset:
     """Make a data set of anchors: the two axes are the joints; the same call resumes or repairs it.
 
-    The causal model is that of `ropes.simulation.arm.independent_model` over 180° of each axis, in all three splits of
-    `arm_setting`.  A drawn angle stands for the nearest of the axis's 40 positions.  The other factors are drawn once
-    for each anchor, uniformly.  Those of a test pose are drawn among the photographs that training does not have; if it
-    has all of them, among all.
+    A drawn angle stands for the nearest of the axis's 40 positions.  The other factors are drawn once for each anchor,
+    uniformly.  Those of a test pose are drawn among the photographs that training does not have; if it has all of them,
+    among all.
 
     Args:
         source: see `open_grid`.
@@ -68,22 +68,26 @@ def import_anchors(
         seed: equal seeds give equal images.
         cameras: camera heights to import, each as one camera; all three if empty.
         fixed: factor → number of its value in all photographs; not an axis and not the camera's height.
+        models: split → causal model of the two axes, for train and for any test splits; if None, that of
+            `ropes.simulation.arm.independent_model` over 180° of each axis, in all three splits of `arm_setting`.
         grey: store grey images instead of RGB.
         progress: show progress.
 
     Raises:
-        UserError: a number is out of range, an unknown factor or camera, the file is wrong, or `out` holds something
-            else.
+        UserError: a number or an angle is out of range, an unknown factor or camera, the file is wrong, or `out` holds
+            something else.
     """
     if anchors < 1 or test_anchors < 0:
         raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
     grid, cameras = open_grid(source), tuple(cameras) or CAMERAS
     allowed = allowed_numbers(grid.sizes, fixed or {}, cameras, axes=False)
-    ranges = dict.fromkeys(AXES, RANGE)
-    model = independent_model(ranges)
-    models = {"train": model}
-    if test_anchors:
-        models |= {"test-id": model, "test-ood": independent_model(ranges, OOD_SHIFTS)}
+    if models is None:
+        ranges = dict.fromkeys(AXES, RANGE)
+        model = independent_model(ranges)
+        models = {"train": model, "test-id": model, "test-ood": independent_model(ranges, OOD_SHIFTS)}
+    if not test_anchors:
+        models = {"train": models["train"]}
+    regimes = models["train"].regimes
     numbers = _poses(models, allowed, grid.sizes, anchors, test_anchors, seed)
     request = {
         **_request(grid, seed=seed, fixed=fixed or {}, cameras=cameras, grey=grey),
@@ -96,7 +100,7 @@ def import_anchors(
         },
         SHARED: _shared(grid, numbers),
     }
-    plans = [SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(model.regimes))))]
+    plans = [SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(regimes))))]
     plans += [SplitPlan(name=name, episodes=test_anchors, tasks=(0,)) for name in models if name != "train"]
     heights = [CAMERAS.index(camera) for camera in cameras]
     return building.build(
@@ -106,7 +110,7 @@ def import_anchors(
         plans=plans,
         states=lambda: {name: np.hstack([angles_of(each[:, -_AXES:]), each]) for name, each in numbers.items()},
         render=_reader(grid, _AXES, heights, grey=grey, progress=progress),
-        regimes=model.regimes,
+        regimes=regimes,
         robot_type=MPI3D,
         progress=progress,
         work="encoding, poses",
@@ -218,20 +222,31 @@ def _poses(
     """Split → numbers of the factors' values of its frames, (frames, 7); the camera's height is 0."""
     objects = (*allowed[:HEIGHT], np.array([0]), *allowed[HEIGHT + 1 : -_AXES])
     regimes = len(models["train"].regimes)
-    positions = positions_of(models["train"].sample(generator(seed, "train"), anchors)).reshape(-1, _AXES)
+    positions = _positions(models["train"].sample(generator(seed, "train"), anchors)).reshape(-1, _AXES)
     drawn = draw(objects, anchors, generator(seed, "train", "objects")).repeat(regimes, axis=0)
     numbers = {"train": np.hstack([drawn, positions])}
     every = np.stack([each.ravel() for each in np.meshgrid(*objects, indexing="ij")], axis=1)
     trained = np.zeros((*sizes[:-_AXES], POSITIONS, POSITIONS), bool)
     trained[tuple(numbers["train"].T)] = True
     for name in models.keys() - {"train"}:
-        positions = positions_of(models[name].sample_observational(generator(seed, name), test_anchors))
+        positions = _positions(models[name].sample_observational(generator(seed, name), test_anchors))
         rng, chosen = generator(seed, name, "objects"), np.empty((test_anchors, every.shape[1]), np.int64)
         for row, position in enumerate(positions):
             new = every[~trained[(*every.T, *position)]]
             chosen[row] = rng.choice(new if len(new) else every)
         numbers[name] = np.hstack([chosen, positions])
     return numbers
+
+
+def _positions(angles: Floats) -> Ints:
+    """The positions of drawn angles, radians.
+
+    Raises:
+        UserError: an angle is outside an axis's range.
+    """
+    if np.abs(angles).max() > RANGE[1]:
+        raise UserError(f"the causal model gives an axis {np.degrees(np.abs(angles).max()):.1f}°; it has -90° to 90°")
+    return positions_of(angles)
 
 
 def _shared(grid: Grid, numbers: Mapping[str, Ints]) -> int:
