@@ -85,8 +85,8 @@ def test_curves_include_the_paper() -> None:
     assert list(lines) == ["ours, in distribution", "ours, shifted poses", *paper]
     x, y = lines["ours, in distribution"].get_data()
     assert list(np.asarray(x)) == [250, 500, 1000]
-    assert math.isclose(np.asarray(y)[0], 250**-0.5)
-    assert set(np.asarray(lines[paper[0]].get_ydata())) == {0.083}
+    assert math.isclose(np.asarray(y)[0], math.degrees(250**-0.25))
+    assert set(np.asarray(lines[paper[0]].get_ydata())) == {math.degrees(math.sqrt(0.083))}
     assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
 
 
@@ -98,7 +98,7 @@ def test_label_free_calibration_has_its_own_line() -> None:
     line, none = lines["ours, in distribution"], lines["ours, in distribution, no label"]
     x, y = none.get_data()
     assert list(np.asarray(x)) == [250, 500, 1000]
-    assert [2 * value for value in np.asarray(y)] == list(np.asarray(line.get_ydata()))
+    np.testing.assert_allclose(np.sqrt(2) * np.asarray(y), np.asarray(line.get_ydata()))  # half the squared error
     assert none.get_linestyle() == ":"
 
 
@@ -139,7 +139,7 @@ def test_report_and_published_figures_include_the_curves(tmp_path: Path) -> None
     write_report(tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Error by training data" in text
-    assert "MSE against side of the images, px" in text
+    assert "RMS error against side of the images, px" in text
     assert "Some fits had squares in training images too" in text
     assert [path.name for path in write_figures(tmp_path, tmp_path / "out")] == [
         f"curves-compact-{TWO_CAMERAS}-anchored-anchors.png",

@@ -92,6 +92,15 @@ def test_occlusion_plot_shows_the_paper_only_where_it_has_numbers() -> None:
     assert sorted(labels[1]) == ["ours, id", "paper, id"]
 
 
+def test_errors_are_drawn_in_degrees() -> None:
+    assert figures.as_degrees(1.0) == pytest.approx(180 / np.pi)
+    assert np.isnan(figures.as_degrees(None))
+    bars = figures.error_bars([0.04, 0.04, None, 0.01], [0.0225, None, 0.1, 0.05])
+    below, above = np.radians(bars)
+    np.testing.assert_allclose(below, [0.2 - 0.0175**0.5, 0, np.nan, 0.1])  # down to 0 at most
+    np.testing.assert_allclose(above, [0.05, 0, np.nan, 0.06**0.5 - 0.1])
+
+
 @pytest.mark.parametrize("label", ['a "quoted" <label> & more', "plain"])
 def test_svg_is_themed_labelled_and_deterministic(label: str) -> None:
     def draw() -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.common.stores import Location
+from ropes.common.units import in_both_units
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -214,7 +215,9 @@ def _ranges(setting: Setting) -> Floats:
                 f"joint {joint} is affected by others in setting {setting.name}; choose one with independent joints"
             )
         if (width := distribution.high - distribution.low) <= STEP[1]:
-            raise UserError(f"joint {joint} has a range of {width:.2g} rad; give more than {STEP[1]}")
+            raise UserError(
+                f"joint {joint} has a range of {in_both_units(width)}; give more than {in_both_units(STEP[1])}"
+            )
         ranges.append((distribution.low, distribution.high))
     return np.array(ranges)
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ropes.common.arrays import Bools, Floats
+from ropes.common.units import in_both_units
 from ropes.errors import UserError
 from ropes.inference.policy_distributions import Commanded
 from ropes.metrics.intervals import auroc
@@ -87,8 +88,8 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
         standard_error = _standard_error(angles.observational, angles, commanded.means)
         if abs(mean - commanded.observational_mean) > _MEAN_TOLERANCE * distance + _STANDARD_ERRORS * standard_error:
             raise UserError(
-                f"{contradiction}has mean {_degrees(mean)} without intervention where "
-                f"{_degrees(commanded.observational_mean)} was commanded"
+                f"{contradiction}has mean {in_both_units(mean)} without intervention where "
+                f"{in_both_units(commanded.observational_mean)} was commanded"
             )
     first, second = angles.without_used()
     if 2 * min(len(first), len(second)) < FEWEST_FOR_WIDTHS:
@@ -96,8 +97,8 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
     width = float(np.sqrt((first.var() + second.var()) / 2))
     if width < _MIN_WIDTH * commanded.width:
         raise UserError(
-            f"{contradiction}has standard deviation {_degrees(width)} under each policy where "
-            f"{_degrees(commanded.width)} was commanded "
+            f"{contradiction}has standard deviation {in_both_units(width)} under each policy where "
+            f"{in_both_units(commanded.width)} was commanded "
             "(or the coordinate is wrong at the ends of the range: fit longer)"
         )
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
@@ -112,11 +113,6 @@ def require_consistency(source: str, joint: str, commanded: Commanded, angles: A
             f"{contradiction}has {1 - share:.1%} of the pairs of its policies' poses in the wrong order where "
             f"{1 - expected:.1%} was commanded {reason}"
         )
-
-
-def _degrees(angle: float) -> str:
-    """An angle in degrees, and in radians, the unit of the file."""
-    return f"{np.degrees(angle):.1f}° ({angle:.2f} rad)"
 
 
 def _ordered_share(first: Floats, second: Floats) -> float:

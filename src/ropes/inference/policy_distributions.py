@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.common.arrays import Floats
+from ropes.common.units import in_both_units
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.policies import described_model
@@ -205,11 +206,14 @@ def _checked(where: str, commanded: Commanded) -> Commanded:
     """
     first, second = commanded.means
     if math.isclose(first, second, abs_tol=1e-6):
-        raise UserError(f"{where}: both policies have mean {first:.2f} rad; a line to radians needs two different ones")
+        raise UserError(
+            f"{where}: both policies have mean {in_both_units(first)}; a line to radians needs two different ones"
+        )
     ends = np.stack([policy.quantile([0.001, 0.999]) for policy in commanded.policies])
     if (span := float(ends.max() - ends.min())) > _TURN:
         raise UserError(
-            f"{where}: the policies span {span:.1f} rad; images show angles within one turn, {_TURN:.2f} rad, only "
+            f"{where}: the policies span {in_both_units(span)}; images show angles within one turn, "
+            f"{in_both_units(_TURN)}, only "
             "(angles are in radians, not degrees)"
         )
     return commanded

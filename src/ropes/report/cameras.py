@@ -6,13 +6,21 @@ from typing import Any
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
-from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
+from ropes.report.figures import (
+    DASHED,
+    INK,
+    as_degrees,
+    colour_cycle,
+    logarithmic_errors,
+    shared_legend,
+    styled,
+    titled_panels,
+)
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
 from ropes.report.words import RENDERERS, counted, fixed, in_words, joint_label, origin
@@ -161,7 +169,7 @@ def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
 
 @styled
 def figure(errors: CameraErrors) -> Figure:
-    """MSE against the strength of the camera's faults, one panel a joint, errors logarithmic.
+    """RMS error against the strength of the camera's faults, one panel a joint, errors logarithmic.
 
     Colours are renderers and methods, dotted lines have fewer anchors than solid ones.
     """
@@ -170,21 +178,19 @@ def figure(errors: CameraErrors) -> Figure:
     kinds = list(dict.fromkeys((renderer, method) for renderer, method, _ in series))
     colours = dict(zip(kinds, colour_cycle(len(kinds)), strict=True))
     most = max(anchors for *_, anchors in series)
-    drawn, panels = titled_panels(map(joint_label, errors.joints), height=2.6, ylabel="MSE, rad²")
+    drawn, panels = titled_panels(map(joint_label, errors.joints), height=2.6, ylabel="RMS error, °")
     for panel, joint in zip(panels, errors.joints, strict=True):
         if (paper := errors.paper(joint)) is not None:
-            panel.axhline(paper, color=INK, linestyle=DASHED, linewidth=1.2, label="the paper's ROPES")
+            panel.axhline(as_degrees(paper), color=INK, linestyle=DASHED, linewidth=1.2, label="the paper's ROPES")
         for (renderer, method, anchors), cells in series.items():
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
             style: Any = {"color": colours[renderer, method], "linestyle": "-" if anchors == most else ":"}
             label = f"{RENDERERS[renderer]}, {method}, {anchors:,}"
-            panel.plot(places, [as_number(cell.mse) for cell in own], marker="o", markersize=4, label=label, **style)
-        panel.set(yscale="log", xlim=(-0.2, len(levels) - 0.8))
+            panel.plot(places, [as_degrees(cell.mse) for cell in own], marker="o", markersize=4, label=label, **style)
+        panel.set(xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter("{x:g}")
-        panel.yaxis.set_minor_formatter("")
+        logarithmic_errors(panel)
     return shared_legend(drawn, panels)
 
 

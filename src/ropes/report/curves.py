@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from ropes.errors import UserError
 from ropes.evaluation import paper
@@ -20,8 +19,11 @@ from ropes.report.figures import (
     INK,
     OURS,
     PAPER,
+    as_degrees,
     as_number,
     colour_cycle,
+    error_bars,
+    logarithmic_errors,
     shared_legend,
     styled,
     titled_panels,
@@ -41,7 +43,7 @@ def learning_curves(source: Source) -> Iterator[Section]:
         for key, cells in series(source.cells, axis).items():
             heading = heading_of(*key)
             figure = error_curves(cells, axis)
-            content += [tag("h3", f"{heading}: {words}"), plot(figure, f"MSE against {words}, {heading}")]
+            content += [tag("h3", f"{heading}: {words}"), plot(figure, f"RMS error against {words}, {heading}")]
     if content:
         yield Section("curves", "Error by training data", [explained("learning_curves"), *content])
 
@@ -84,7 +86,7 @@ def _values(cells: Sequence[JointErrors], axis: Axis) -> list[int]:
 
 @styled
 def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
-    """MSE against `axis`, one panel a joint, both axes logarithmic, with the paper's ROPES and its baseline.
+    """RMS error against `axis`, one panel a joint, both axes logarithmic, with the paper's ROPES and its baseline.
 
     Solid lines are with lines to radians fitted on the paper's number of labels, dotted ones with the map without
     labels.
@@ -94,14 +96,14 @@ def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
         axis: the varied property.
     """
     joints, ticks = sorted({cell.joint for cell in cells}), _values(cells, axis)
-    figure, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="MSE, rad²")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="RMS error, °")
     for panel, joint in zip(panels, joints, strict=True):
         own = [cell for cell in cells if cell.joint == joint]
         for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
             fitted: dict[str, Any] = {"label": word, "marker": "o", "markersize": 4}
             for labelled, style in ((True, fitted), (False, {"label": f"{word}, no label", "linestyle": ":"})):
                 if line := [each for each in own if each.split == split and bool(each.calibration_labels) == labelled]:
-                    across, errors = [getattr(each, axis) for each in line], [as_number(each.mse) for each in line]
+                    across, errors = [getattr(each, axis) for each in line], [as_degrees(each.mse) for each in line]
                     panel.plot(across, errors, color=colour, **style)
         compared = next((cell for cell in own if cell.split == "id" and cell.calibration_labels), None)
         for name, colour, word in (
@@ -109,13 +111,11 @@ def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
             ("all_labels_mse", INK, "RoboPEPP, all labels, in distribution"),
         ):
             if (value := getattr(compared, name, None)) is not None:
-                panel.axhline(value, color=colour, linestyle=DASHED, linewidth=1.2, label=word)
-        panel.set(xscale="log", yscale="log", xlabel=AXES[axis])
+                panel.axhline(as_degrees(value), color=colour, linestyle=DASHED, linewidth=1.2, label=word)
+        panel.set(xscale="log", xlabel=AXES[axis])
         panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
         panel.xaxis.set_minor_formatter("")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter("{x:g}")
-        panel.yaxis.set_minor_formatter("")
+        logarithmic_errors(panel)
     return shared_legend(figure, panels)
 
 
@@ -148,7 +148,7 @@ def efficiency(source: Source) -> Iterator[Section]:
     content: list[Markup] = []
     for curves in label_curves(source.cells):
         heading = in_words(curves.setup, 0, curves.split)
-        drawn = plot(efficiency_figure(curves), f"MSE against labelled images, {heading}")
+        drawn = plot(efficiency_figure(curves), f"RMS error against labelled images, {heading}")
         content += [tag("h3", heading), drawn, overtaken_table(curves).html()]
     if content:
         yield Section("efficiency", "Error by number of training labels", [explained("efficiency"), *content])
@@ -184,27 +184,27 @@ def label_curves(cells: Iterable[JointErrors]) -> tuple[LabelCurves, ...]:
 
 @styled
 def efficiency_figure(curves: LabelCurves) -> Figure:
-    """MSE against labelled images, one panel a joint, both axes logarithmic; level lines use no label (Table 2)."""
-    figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="MSE, rad²")
+    """RMS error against labelled images, one panel a joint, both axes logarithmic; level lines: no label (Table 2)."""
+    figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="RMS error, °")
     methods = [*curves.supervised, *curves.unlabelled]
     colours = dict(zip(methods, colour_cycle(len(methods)), strict=True))
     for panel, joint in zip(panels, curves.joints, strict=True):
         for method, lines in curves.supervised.items():
             own = lines.get(joint, ())
-            images, errors = [cell.labels for cell in own], [as_number(cell.mse) for cell in own]
+            images, errors = [cell.labels for cell in own], [cell.mse for cell in own]
             style: Any = {"color": colours[method], "marker": "o", "markersize": 4, "capsize": 2, "label": method}
-            panel.errorbar(images, errors, yerr=[cell.mse_std or 0.0 for cell in own], **style)
+            bars = error_bars(errors, [cell.mse_std for cell in own])
+            panel.errorbar(images, [as_degrees(each) for each in errors], yerr=bars, **style)
         for method, at in curves.unlabelled.items():
             if joint in at:
                 labels = f"{at[joint].calibration_labels:,} labels" if at[joint].calibration_labels else "no label"
                 style = {"color": colours[method], "linewidth": 1.4, "label": f"{method}, {labels}"}
-                panel.axhline(as_number(at[joint].mse), **style)
+                panel.axhline(as_degrees(at[joint].mse), **style)
         _draw_paper(panel, curves, joint)
-        panel.set(xscale="log", yscale="log", xlabel="labelled images")
+        panel.set(xscale="log", xlabel="labelled images")
         panel.xaxis.set_major_formatter("{x:,.0f}")
         panel.xaxis.set_minor_formatter("")
-        panel.yaxis.set_major_formatter(ScalarFormatter())
-        panel.yaxis.set_minor_formatter("")
+        logarithmic_errors(panel)
     return shared_legend(figure, panels)
 
 
@@ -212,7 +212,7 @@ def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:
     """Draw the paper's RoboPEPP at its own numbers of labels, and its ROPES."""
     setup, split = curves.setup, curves.split
     baseline = {
-        images: cell.mse
+        images: as_degrees(cell.mse)
         for share, images in paper.LABELLED_IMAGES.items()
         if (cell := paper.supervised_with(share, setup=setup, joint=joint, split=split, occlusion=0)) is not None
     }
@@ -220,7 +220,7 @@ def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:
     if baseline:
         panel.plot(list(baseline), list(baseline.values()), marker="D", markersize=3, label="paper's RoboPEPP", **style)
     if (ropes := paper.published(setup=setup, joint=joint, split=split)) is not None:
-        panel.axhline(ropes.mse, label="paper's ROPES", **(style | {"linestyle": ":"}))
+        panel.axhline(as_degrees(ropes.mse), label="paper's ROPES", **(style | {"linestyle": ":"}))
 
 
 def overtaken_table(curves: LabelCurves) -> Table:

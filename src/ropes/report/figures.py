@@ -12,8 +12,10 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
+from ropes.common.arrays import Floats
 from ropes.report.words import fixed
 
 INK, RULE = "#1b1f24", "#d5dae1"
@@ -143,6 +145,30 @@ def heat(
 def as_number(value: float | None) -> float:
     """The value as a number; NaN, which plots leave out, for None."""
     return float("nan") if value is None else float(value)
+
+
+def as_degrees(mse: float | None) -> float:
+    """The root of a mean squared error, rad², in degrees; NaN, which plots leave out, for None."""
+    return float(np.degrees(np.sqrt(as_number(mse))))
+
+
+def error_bars(means: Sequence[float | None], stds: Sequence[float | None]) -> Floats:
+    """Lengths of the bars below and above root mean squared errors, degrees, (2, n), from rad²; 0 without a deviation.
+
+    The ends are the roots of mean ± standard deviation of the squared error; the lower one is at least 0.
+    """
+    both = [(as_number(mean), std or 0.0) for mean, std in zip(means, stds, strict=True)]
+    low = [as_degrees(mean) - as_degrees(max(0.0, mean - std)) for mean, std in both]
+    high = [as_degrees(mean + std) - as_degrees(mean) for mean, std in both]
+    return np.array([low, high])
+
+
+def logarithmic_errors(panel: Axes) -> None:
+    """Make the vertical axis logarithmic, with numbers at 1, 2 and 5 of each decade."""
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter("")
 
 
 def colour_cycle(count: int) -> list[str]:

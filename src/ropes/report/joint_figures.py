@@ -17,8 +17,10 @@ from ropes.report.figures import (
     OURS,
     PAPER,
     STYLE,
+    as_degrees,
     as_number,
     colour_cycle,
+    error_bars,
     make_panels,
     shared_legend,
     styled,
@@ -59,22 +61,22 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition
 
 @styled
 def occlusions(cells: Sequence[JointErrors]) -> Figure:
-    """MSE against the side of the white square, one panel a joint; solid ours, dashed the paper's (Table 11).
+    """RMS error against the side of the white square, one panel a joint; solid ours, dashed the paper's (Table 11).
 
     Args:
         cells: of one setup and method.
     """
     joints, pixels = sorted({cell.joint for cell in cells}), sorted({cell.occlusion for cell in cells})
-    figure, panels = titled_panels(map(joint_label, joints), height=2.4, ylabel="MSE, rad²")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.4, ylabel="RMS error, °")
     for panel, joint in zip(panels, joints, strict=True):
         for colour, split in zip((OURS, PAPER), dict.fromkeys(cell.split for cell in cells), strict=False):
             at = {cell.occlusion: cell for cell in cells if (cell.joint, cell.split) == (joint, split)}
-            ours, std, paper = (
-                [as_number(getattr(at.get(size), name, None)) for size in pixels]
-                for name in ("mse", "mse_std", "paper_mse")
+            mse, std, paper_mse = (
+                [getattr(at.get(size), name, None) for size in pixels] for name in ("mse", "mse_std", "paper_mse")
             )
+            ours, paper = ([as_degrees(each) for each in values] for values in (mse, paper_mse))
             style: Any = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2, "label": f"ours, {split}"}
-            panel.errorbar(pixels, ours, yerr=std, **style)
+            panel.errorbar(pixels, ours, yerr=error_bars(mse, std), **style)
             if mse_comparable(cells[0].setup, split) and np.isfinite(paper).any():
                 style = {"color": colour, "linestyle": DASHED, "linewidth": 1.2, "marker": "D", "markersize": 3}
                 panel.plot(pixels, paper, alpha=0.8, label=f"paper, {split}", **style)

@@ -131,8 +131,8 @@ def describe(
     if not route:
         return
     for k, joint in enumerate(plan.joints):
-        angles = plan.poses[..., k]
-        yield f"  {joint}: {angles.min():.2f} to {angles.max():.2f} rad, at most {plan.speed[k]:g} rad/s"
+        angles, speed = np.degrees(plan.poses[..., k]), np.degrees(plan.speed[k])
+        yield f"  {joint}: {angles.min():.1f}° to {angles.max():.1f}°, at most {speed:.1f}°/s"
     moving, returning = travel_seconds(plan, route)
     standing = sum(map(len, route)) * (settle + _STANDING)
     yield f"robot time: about {duration(moving + standing)}, {duration(moving)} of it moves"
