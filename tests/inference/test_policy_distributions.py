@@ -92,7 +92,10 @@ def test_data_set_gives_the_same_distributions_as_a_file(tmp_path: Path) -> None
             ": mean 900 is more than 5 std outside of low",
         ),
         (lambda c: c["wrist"]["policies"][0].update(low=-2), ": joint wrist: both policies have mean 0.0° (0.00 rad)"),
-        (lambda c: c["wrist"]["policies"][0].update(high=90), ": joint wrist: the policies span 5208.6° (90.91 rad); images"),
+        (
+            lambda c: c["wrist"]["policies"][0].update(high=90),
+            ": joint wrist: the policies span 5208.6° (90.91 rad); images",
+        ),
     ],
 )
 def test_error_names_the_joint(change: Change, line: str, tmp_path: Path) -> None:
