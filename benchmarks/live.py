@@ -1,15 +1,15 @@
 """Measures the speed and the memory of `ropes watch` on two streams, and the effect of the Kalman filter.
 
-    python -m benchmarks.live [RUN] [--seconds 60] [--fps 30] [--page] [--out FILE]
+    python -m benchmarks.live [RUN] [--seconds 600] [--fps 30] [--browser] [--out results/live.json] [--page]
 
 RUN is a packaged estimator of the Panda with two cameras, panda-2c by default. An arm on a smooth trajectory is drawn
 to two videos of 640x480 pixels, which `ropes watch` plays at their speed, cropped to squares. The images are rendered
 at the setting's size and enlarged: a larger rendering has other edges, and the estimator flags it as out of
 distribution. Latency is the time from the arrival of a frame to its angles. Memory is the resident set after a tenth of
-the time and at the end. --page also serves the page; it is drawn while a browser shows it.
+the time and at the end. --browser also serves the page of `ropes watch`, which is drawn while a browser shows it.
 
-The filter is measured on the same trajectory without dropped frames: the squared error of each joint, rad², for single
-images and after the filter, for several densities of its acceleration.
+The filter is measured on the same trajectory without dropped frames: the error over all joints for single images and
+after the filter, for several densities of its acceleration. With --page, the tables are written to docs/live.md.
 """
 
 import os
@@ -22,13 +22,14 @@ from typing import Any
 import av
 import numpy as np
 
-from benchmarks.figures import described, options, publish
+from benchmarks.figures import described, filled, options, table
 from ropes.common.arrays import Floats
+from ropes.common.files import write_json, write_text
 from ropes.data.pictures import enlarge
 from ropes.data.recordings.views import Box
 from ropes.inference.estimator import Estimator
 from ropes.inference.live.frames import Fit
-from ropes.inference.live.kalman import Kalman
+from ropes.inference.live.kalman import DENSITY, Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.sources import VideoFile
 from ropes.inference.live.watch import Watch, limit_threads
@@ -38,6 +39,7 @@ from ropes.models.registry import find_run
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Setting, setting_named
 
+PAGE = Path(__file__).parents[1] / "docs" / "live.md"
 WIDTH, HEIGHT = 640, 480
 #: Seconds of the trajectory; the videos are played in a loop.
 TRAJECTORY = 10.0
@@ -88,12 +90,12 @@ def box(setting: Setting) -> Box:
 
 
 def speed(
-    estimator: Estimator, setting: Setting, paths: dict[str, Path], seconds: float, page: bool
+    estimator: Estimator, setting: Setting, paths: dict[str, Path], seconds: float, browser: bool
 ) -> dict[str, float]:
     """Pairs a second, latency and memory of `ropes watch`."""
     sources = [VideoFile(camera=name, path=path, loop=True) for name, path in paths.items()]
     watch = Watch(estimator, sources, Fit(estimator.run, crop={None: box(setting)}), kalman=Kalman())
-    shown = Page(estimator, chosen_arm(estimator.run), "127.0.0.1", 8080) if page else None
+    shown = Page(estimator, chosen_arm(estimator.run), "127.0.0.1", 8080) if browser else None
     limit_threads(len(sources))
     latencies, began, first_memory, end, estimate = list[float](), 0.0, 0.0, 0.0, None
     processor = 0.0
@@ -129,8 +131,8 @@ def resident_mib() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def filtered_errors(estimator: Estimator, setting: Setting, fps: float) -> dict[str, float]:
-    """Mean squared error over all joints without and with the filter, rad²."""
+def filtered_errors(estimator: Estimator, setting: Setting, fps: float) -> list[dict[str, float | None]]:
+    """Mean squared error over all joints, rad², and relative jitter, without the filter and with each density."""
     frames = int(TRAJECTORY * fps)
     angles = trajectory(setting, frames, fps)
     joints = setting.splits["train"].joints
@@ -139,16 +141,49 @@ def filtered_errors(estimator: Estimator, setting: Setting, fps: float) -> dict[
     truth = angles[:, [joints.index(joint) for joint in estimator.run.joints]]
     predictions = Predictor(estimator)(images)
     single, std = (np.array([list(each[key].values()) for each in predictions]) for key in ("joints", "std"))
-    errors = {"single_image_rad2": float(((single - truth) ** 2).mean())}
-    for density in DENSITIES:
-        kalman = Kalman(density)
-        states = [kalman(k / fps, *pose) for k, pose in enumerate(zip(single, std, strict=True))]
-        found = np.array([state.angles for state in states])
-        errors[f"kalman_{density:g}_rad2"] = float(((found - truth) ** 2).mean())
-        errors[f"kalman_{density:g}_relative_jitter"] = float(
-            np.diff(found, n=2, axis=0).std() / np.diff(single, n=2, axis=0).std()
-        )
-    return errors
+
+    def jitter(estimates: Floats) -> float:
+        return float(np.diff(estimates, n=2, axis=0).std())
+
+    rows: list[dict[str, float | None]] = []
+    for density in (None, *DENSITIES):
+        found = single
+        if density is not None:
+            kalman = Kalman(density)
+            states = [kalman(k / fps, *pose) for k, pose in enumerate(zip(single, std, strict=True))]
+            found = np.array([state.angles for state in states])
+        error = float(((found - truth) ** 2).mean())
+        rows.append({"density": density, "mse": error, "jitter": jitter(found) / jitter(single)})
+    return rows
+
+
+def filter_table(rows: list[dict[str, Any]]) -> str:
+    """The table of the filter's densities."""
+    lines = []
+    for row in rows:
+        words = "none" if row["density"] is None else f"`--acceleration {row['density']:g}`"
+        default = ", the default" if row["density"] == DENSITY else ""
+        lines.append([words + default, f"{np.degrees(np.sqrt(row['mse'])):.2f}", f"{row['jitter']:.2f}"])
+    return table(["filter", "RMS error, °", "jitter"], lines)
+
+
+def speed_table(found: dict[str, Any]) -> str:
+    """The table of speed and memory, and what it is of."""
+    lines = [
+        ["pairs a second", f"{found['pairs_per_second']:.1f}"],
+        ["dropped frames", f"{found['dropped']}"],
+        ["latency, median", f"{found['latency_ms_median']:.0f} ms"],
+        ["latency, 95th percentile", f"{found['latency_ms_95']:.0f} ms"],
+        ["processor time of a pair", f"{found['processor_ms_per_pair']:.0f} ms"],
+        [f"memory after {found['watched'] / 10:.0f} s", f"{found['memory_mib_after_a_tenth']:.0f} MiB"],
+        [f"memory after {found['watched']:.0f} s", f"{found['memory_mib_at_the_end']:.0f} MiB"],
+    ]
+    return f"{table(['measured', 'value'], lines)}\n{origin(found)}\n"
+
+
+def origin(found: dict[str, Any]) -> str:
+    """The machine and the version of figures, one sentence."""
+    return f"{found['device']} ({found['processor']}), ropes {found['version']}, {found['seconds']} s."
 
 
 def main() -> None:
@@ -157,17 +192,23 @@ def main() -> None:
     parser.add_argument("run", nargs="?", default="panda-2c")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--fps", type=int, default=30)
-    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--page", action="store_true", help="also write the tables of docs/live.md")
     arguments, began = parser.parse_args(), time.monotonic()
     estimator = Estimator.load(find_run(arguments.run))
     setting = setting_named(estimator.run.setting)
-    figures: dict[str, Any] = filtered_errors(estimator, setting, arguments.fps)
+    found: dict[str, Any] = {"filter": filtered_errors(estimator, setting, arguments.fps)}
     with tempfile.TemporaryDirectory() as folder:
         angles = trajectory(setting, int(TRAJECTORY * arguments.fps), arguments.fps)
         paths = film(setting, angles, arguments.fps, Path(folder))
-        figures |= speed(estimator, setting, paths, arguments.seconds, arguments.page)
-    publish(figures, arguments.out)
-    print(described(began))
+        found |= speed(estimator, setting, paths, arguments.seconds, arguments.browser)
+    found |= {"watched": arguments.seconds, **described(began)}
+    tables = {"live-filter": filter_table(found["filter"]), "live": speed_table(found)}
+    print("\n".join(tables.values()))
+    if arguments.out:
+        write_json(arguments.out, found)
+    if arguments.page:
+        write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), tables.get))
 
 
 if __name__ == "__main__":

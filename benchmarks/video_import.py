@@ -1,10 +1,11 @@
 """Measures the speed and the memory of `ropes import` for a short and a long video.
 
-    python -m benchmarks.video_import [--seconds 60] [--out FILE]
+    python -m benchmarks.video_import [--seconds 60] [--out results/video-import.json] [--page]
 
 An H.264 video of 640x480 pixels and 30 frames a second is generated: a bar that turns from pose to pose and stands
 still in each, with noise. The log contains commands only. Every image is therefore decoded and searched for dwells and
-for motion. Wall-clock time and processor time are shown; other work on the machine lengthens the former.
+for motion. Wall-clock time and processor time are shown; other work on the machine lengthens the former. With --page,
+the table is written to docs/data.md.
 """
 
 import csv
@@ -12,18 +13,20 @@ import multiprocessing
 import resource
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from benchmarks.figures import options, publish
+from benchmarks.figures import described, keep, options, table
 from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.videos import import_extra
 
+PAGE = Path(__file__).parents[1] / "docs" / "data.md"
 WIDTH, HEIGHT, RATE = 640, 480, 30
 #: Frames of a pose: those of the move to it, and of the rest after it.
 MOVE, STILL = 15, 45
@@ -97,16 +100,34 @@ def measured(path: Path, out: Path) -> dict[str, float]:
     return {
         "clock_seconds": time.monotonic() - clock,
         "processor_seconds": time.process_time() - processor,
-        "poses": sum(map(len, imported.plan.grouped.episodes)),
+        "video_seconds": sum(map(len, imported.plan.grouped.episodes)) * (MOVE + STILL) / RATE,
         "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
+def written(found: Mapping[str, Any]) -> str:
+    """The table of the page, and what it is of."""
+    lines = [
+        [
+            f"{row['video_seconds']:.0f} s",
+            f"{row['clock_seconds']:.1f} s",
+            f"{row['video_seconds'] / row['clock_seconds']:.1f}",
+            f"{row['video_seconds'] / row['processor_seconds']:.1f}",
+            f"{row['memory_mb']:.0f} MB",
+        ]
+        for row in found["rows"]
+    ]
+    heads = ["video", "import", "times real time", "the same on one core", "peak memory"]
+    of = f"{found['device']} ({found['processor']}), ropes {found['version']}, {found['seconds']} s."
+    return f"{table(heads, lines)}\n{of}\n"
+
+
 def main() -> None:
+    """Make the videos, import them, and print the table."""
     parser = options(__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="length of the short video")
-    arguments = parser.parse_args()
-    figures: dict[str, float] = {}
+    parser.add_argument("--page", action="store_true", help="also write the table of docs/data.md")
+    arguments, began = parser.parse_args(), time.monotonic()
     with (
         tempfile.TemporaryDirectory() as folder,
         multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
@@ -114,16 +135,9 @@ def main() -> None:
         short, long = Path(folder, "short.mp4"), Path(folder, "long.mp4")
         write_video(short, arguments.seconds)
         write_repeated(short, LONGER, long)
-        for path in (short, long):
-            found = pool.apply(measured, (path, Path(folder, path.stem)))
-            poses = int(found.pop("poses"))
-            length = poses * (MOVE + STILL) / RATE
-            figures[f"{path.stem}_video_seconds"] = length
-            figures[f"{path.stem}_poses"] = poses
-            figures |= {f"{path.stem}_{name}": value for name, value in found.items()}
-            figures[f"{path.stem}_times_real_time"] = length / found["clock_seconds"]
-            figures[f"{path.stem}_times_real_time_of_one_core"] = length / found["processor_seconds"]
-    publish(figures, arguments.out)
+        rows = [pool.apply(measured, (path, Path(folder, path.stem))) for path in (short, long)]
+    found = {"rows": rows, **described(began)}
+    keep(found, "video-import", written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

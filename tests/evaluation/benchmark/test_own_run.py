@@ -25,7 +25,7 @@ from ropes.methods.uncertainty.model import Reading
 from ropes.simulation.settings import setting_named
 from tests.command_line import refusal
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pybullet]
 TASK = task_named("panda-1c-independent")
 BLACK = png.encode(np.zeros((128, 128), np.uint8))
 
@@ -110,6 +110,21 @@ def test_other_data_sets_are_refused(data: Path, change: dict[str, str], part: s
     setting = dataset.provenance["setting"] | change
     with pytest.raises(UserError) as caught:
         require_test_poses(replace(dataset, provenance=dataset.provenance | {"setting": setting}), TASK)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"renderer": {"name": "mujoco"}}, "has images drawn by mujoco, not pybullet"),
+        ({"mesh": "full"}, "has full meshes, not simplified ones"),
+    ],
+)
+def test_images_of_another_renderer_or_meshes_are_refused(data: Path, change: dict[str, Any], part: str) -> None:
+    dataset = open_dataset(data)
+    assert dataset.provenance is not None
+    with pytest.raises(UserError) as caught:
+        require_test_poses(replace(dataset, provenance=dataset.provenance | change), TASK)
     assert part in str(caught.value)
 
 

@@ -71,6 +71,16 @@ def test_written_predictions_are_read_again(tmp_path: Path) -> None:
         write_predictions(tmp_path / "mine.csv", TASK, {"test-id": given})
 
 
+def test_intervals_for_a_part_of_the_splits_are_refused(tmp_path: Path) -> None:
+    task = task_named("panda-2c-independent")
+    content: Arrays = {"joints": list(task.joints), **{split: task.angles(split) for split in task.splits}}
+    content |= {f"test-id-{end}": content["test-id"] for end in ("lower", "upper")}
+    np.savez_compressed(tmp_path / "mine.npz", **content)
+    with pytest.raises(UserError, match="test-ood has no intervals; give intervals for all splits, or for none"):
+        read_predictions(tmp_path / "mine.npz", task)
+    assert list(read_predictions(tmp_path / "mine.npz", task, ["test-ood"])) == ["test-ood"]
+
+
 def test_a_single_large_error_is_scored(tmp_path: Path) -> None:
     content = arrays()
     content["test-id"][0] = 400.0
@@ -104,6 +114,8 @@ def put(value: float, name: str = "test-id") -> Callable[[Arrays], None]:
         (changed("test-id", lambda angles: angles.astype(object)), "test-id: Object arrays cannot be loaded"),
         (put(float("nan")), "test-id, pose 3, panda_joint4: not a finite number"),
         (put(float("inf"), "test-id-upper"), "test-id-upper, pose 3, panda_joint4: not a finite number"),
+        (put(1e200), "test-id, pose 3, panda_joint4: 1e+200 is no angle in radians"),
+        (put(-2e3, "test-id-lower"), "test-id-lower, pose 3, panda_joint4: -2e+03 is no angle in radians"),
         (put(9.0, "test-id-lower"), "test-id, pose 3, panda_joint4: the lower end is above the upper end"),
         (lambda content: content.pop("test-id-lower"), "test-id has upper ends of intervals alone"),
         (lambda content: content.pop("joints"), "no array joints"),

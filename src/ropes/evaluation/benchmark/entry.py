@@ -163,7 +163,7 @@ def make_entry(about: Path, task: str, predictions: Sequence[Path]) -> Entry:
         UserError: a file is wrong, or they do not agree.
     """
     found = task_named(task)
-    content = files.read_json(about)
+    content = files.read_json(about, folder=about)
     try:
         written = about_from_dict(content)
         scores = tuple(score(found, read_predictions(path, found)) for path in predictions)

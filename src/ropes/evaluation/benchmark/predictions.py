@@ -24,6 +24,8 @@ from ropes.evaluation.benchmark.task import TEST_POSES, Task
 _ENDS = ("lower", "upper")
 #: Radians; a joint whose median angle is larger is refused as one in degrees.
 _TURN = 2 * np.pi
+#: Radians; no value of a prediction or of an interval's end may be larger.
+_LARGEST = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,8 @@ def read_predictions(path: Path, task: Task, splits: Sequence[str] | None = None
 
     Raises:
         UserError: the file is damaged or of another kind, lacks a split, has other joints, another number of poses, a
-            value that is not finite, angles that look like degrees, or an interval whose lower end is above the upper.
+            value that is no finite angle, angles that look like degrees, intervals for a part of the splits, or an
+            interval whose lower end is above the upper.
     """
     if path.suffix not in (".npz", ".csv"):
         raise UserError(f"{path}: predictions are a .npz or a .csv file (docs/benchmark.md)")
@@ -63,7 +66,10 @@ def read_predictions(path: Path, task: Task, splits: Sequence[str] | None = None
         known = {name for split in task.splits for name in (split, *(f"{split}-{end}" for end in _ENDS))}
         if unknown := sorted(set(arrays) - known):
             raise ValueError(f"unknown {unknown[0]!r}; {task.name} has {', '.join(task.splits)}")
-        return {split: _of_split(arrays, split, task) for split in splits or task.splits}
+        found = {split: _of_split(arrays, split, task) for split in splits or task.splits}
+        if len(without := [split for split, each in found.items() if each.lower is None]) not in (0, len(found)):
+            raise ValueError(f"{without[0]} has no intervals; give intervals for all splits, or for none")
+        return found
 
 
 def require_archive(path: Path) -> None:
@@ -209,6 +215,9 @@ def _checked(arrays: Mapping[str, NDArray[np.generic]], name: str, task: Task) -
     if len(bad := np.argwhere(~np.isfinite(values))):
         pose, joint = bad[0]
         raise ValueError(f"{name}, pose {pose}, {task.joints[joint]}: not a finite number")
+    if len(bad := np.argwhere(np.abs(values) > _LARGEST)):
+        pose, joint = bad[0]
+        raise ValueError(f"{name}, pose {pose}, {task.joints[joint]}: {values[pose, joint]:.3g} is no angle in radians")
     return values
 
 

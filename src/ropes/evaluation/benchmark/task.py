@@ -15,13 +15,15 @@ from ropes.causal.scm import CausalModel
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.errors import UserError, require_name
-from ropes.simulation.backgrounds import SceneName
+from ropes.simulation.backgrounds import RendererName, SceneName
 from ropes.simulation.panda import panda_setting
 
 VERSION = "v1"
-#: Seed of the data, poses of each test split, side of the images in pixels, and background.
+#: Seed of the data, poses of each test split, side of the images in pixels.
 SEED, TEST_POSES, IMAGE_SIZE = 2026, 2_000, 128
 SCENE: SceneName = "panda-gym"
+RENDERER: RendererName = "pybullet"
+MESH = "simplified"
 #: Budgets of robot time, hours; an entry with more robot time has an open budget.
 HOURS = (2, 4, 8)
 #: Share by which an entry may exceed its budget.

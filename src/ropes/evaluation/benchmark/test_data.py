@@ -3,26 +3,32 @@
 import numpy as np
 
 from ropes.data.dataset import Dataset
+from ropes.data.origin import renderer_of
 from ropes.errors import UserError
-from ropes.evaluation.benchmark.task import IMAGE_SIZE, SCENE, SEED, TEST_POSES, Task
+from ropes.evaluation.benchmark.task import IMAGE_SIZE, MESH, RENDERER, SCENE, SEED, TEST_POSES, Task
 
 #: Data sets store angles with 32 bits.
 _ROUNDING = 1e-5
 
 
 def require_test_poses(dataset: Dataset, task: Task) -> None:
-    """Check that a data set has the scene, the image size and the test poses of a task; pixels are not compared.
+    """Check that a data set has the scene, the renderer, the image size and the test poses of a task.
 
-    Renderers draw slightly different pixels in other versions, angles are the same on every machine.
+    Pixels are not compared: renderers draw slightly different ones in other versions.  Angles are the same everywhere.
 
     Raises:
         UserError: it has others.
     """
-    setting = (dataset.provenance or {}).get("setting", {})
+    provenance = dataset.provenance or {}
+    setting = provenance.get("setting", {})
     scene, size = setting.get("scene", "white"), (IMAGE_SIZE, IMAGE_SIZE)
     faults = [f"scene {scene}, not {SCENE}"] if scene != SCENE else []
     faults += [f"setting {setting.get('name')}, not {task.name}"] if setting.get("name") != task.name else []
     faults += [f"images of {dataset.image_shape}, not {size}"] if dataset.image_shape != size else []
+    if (renderer := renderer_of(dataset)) != RENDERER:
+        faults.append(f"images drawn by {renderer}, not {RENDERER}")
+    if (mesh := provenance.get("mesh", MESH)) != MESH:
+        faults.append(f"{mesh} meshes, not {MESH} ones")
     if setting.get("camera_level", "clean") != "clean":
         faults.append(f"camera faults of level {setting['camera_level']}")
     for split in () if faults else task.splits:
@@ -34,5 +40,5 @@ def require_test_poses(dataset: Dataset, task: Task) -> None:
     if faults:
         raise UserError(
             f"{dataset.path} has {faults[0]}; make it with `ropes simulate --setting {task.name} --scene {SCENE} "
-            f"--test-anchors {TEST_POSES} --seed {SEED}`"
+            f"--renderer {RENDERER} --test-anchors {TEST_POSES} --seed {SEED}`"
         )
