@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ropes.cli.tables import Tables
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
@@ -200,17 +201,20 @@ def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Pa
         update(tmp_path / "absent.md", tmp_path / "results")
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "results", "supervised")),
-        "docs/camera-levels.md",
-        "docs/benchmark.md",
-    ],
-)
-def test_repository_pages_match_the_stored_results(page: str) -> None:
+PAGES = [
+    page.relative_to(REPOSITORY)
+    for page in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+    if "\n<!-- table:" in page.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_repository_pages_match_the_stored_results(page: Path) -> None:
     update(REPOSITORY / page, REPOSITORY / "results", check=True)
+
+
+def test_the_command_writes_every_page_with_a_table() -> None:
+    assert sorted(Tables().pages) == sorted(PAGES)
 
 
 def test_every_kind_of_row_has_a_table(tmp_path: Path) -> None:

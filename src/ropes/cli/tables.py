@@ -6,7 +6,18 @@ from pathlib import Path
 from ropes.errors import UserError
 
 #: Pages in docs/ with tables of results.
-_PAGES = ("benchmark", "camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+_PAGES = (
+    "benchmark",
+    "camera-levels",
+    "curves",
+    "deltas",
+    "disentanglement",
+    "eq3",
+    "results",
+    "ropes",
+    "supervised",
+    "trust",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
