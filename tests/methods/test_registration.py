@@ -22,7 +22,8 @@ from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import Optimisation
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.training.registration import read_registration
-from ropes.methods.uncertainty.annotations import reasons
+from ropes.methods.uncertainty.annotations import reasons, unreadable
+from ropes.methods.uncertainty.drift import Drift
 from ropes.models.frame_changes import crowded
 from tests import tiny
 
@@ -138,33 +139,47 @@ def test_out_of_distribution_pose_has_reasons(run: Path, recorded: Path) -> None
     assert isinstance(images, np.ndarray)
     drift = estimator.drift(images // 8)
     assert drift is not None
-    assert drift[0].mean() > 0.9
-    named = reasons(("right", "left"), np.array([True, False]), np.array([True, False]), np.zeros((2, 4, 4), bool))
+    assert drift.light.mean() > 0.9
+    none, right, both = np.zeros((2, 4, 4), bool), np.array([True, False]), np.array([True, True])
+    cameras = ("right", "left")
+    named = reasons(cameras, Drift(light=right, place=right, blank=~both), none, flagged=True)
     assert named == {"right": ["light", "camera moved"]}
-    assert reasons(("right", "left"), None, None, np.arange(8).reshape(2, 2, 2) > 6) == {"left": ["foreign object"]}
-    assert reasons(("right", "left"), None, None, None) == {}
+    blank = Drift(light=both, place=both, blank=right)
+    assert reasons(cameras, blank, None, flagged=True) == {"right": ["no picture"], "left": ["light", "camera moved"]}
+    assert unreadable(blank, None)
+    assert reasons(cameras, None, None, flagged=True) == {}
+    small, large = none.copy(), none.copy()
+    small[1, 0, 0] = large[1, 0] = True
+    assert reasons(cameras, None, small, flagged=True) == {"left": ["foreign object"]}
+    assert reasons(cameras, None, small, flagged=False) == {}
+    assert reasons(cameras, None, large, flagged=False) == {"left": ["foreign object"]}
+    assert not unreadable(None, large)
+    large[1, :3] = True
+    assert unreadable(None, large)
     lines = [json.loads(line) for line in predict_lines(run, recorded)]
     assert np.mean(["reasons" in line for line in lines if not line["out_of_distribution"]]) < 0.05
     assert all(set(line["reasons"]) <= {"right", "left"} for line in lines if "reasons" in line)
     assert all("reasons" in line for line in lines if line["out_of_distribution"])
 
 
-@pytest.mark.parametrize(("change", "reason"), [("darker", "light"), ("shifted", "camera moved")])
+@pytest.mark.parametrize(
+    ("change", "reason"), [("darker", "light"), ("shifted", "camera moved"), ("black", "no picture")]
+)
 def test_drifted_frame_has_a_reason(change: str, reason: str, run: Path, recorded: Path, tmp_path: Path) -> None:
     dataset, estimator = open_dataset(recorded), Estimator.load(run)
     images = estimator.images(dataset, "test-id", 10)
     assert isinstance(images, np.ndarray)
-    changed = images // 8 if change == "darker" else np.roll(images, 4, axis=-1)
+    changed = {"darker": images // 8, "shifted": np.roll(images, 4, axis=-1), "black": np.zeros_like(images)}[change]
     for pose, views in enumerate(changed):
         for camera, image in zip(estimator.run.cameras, views, strict=True):
             path = tmp_path / camera / f"{pose}.png"
             path.parent.mkdir(exist_ok=True)
             Image.fromarray(image).save(path)
-    found = [json.loads(line).get("reasons", {}) for line in predict_lines(run, tmp_path)]
-    assert (
-        np.mean([reason in named for line in found for named in line.values()] + [len(line) > 0 for line in found])
-        > 0.9
-    )
+    lines = [json.loads(line) for line in predict_lines(run, tmp_path)]
+    found = [line.get("reasons", {}) for line in lines]
+    named = [reason in each for line in found for each in line.values()]
+    assert np.mean(named + [len(line) > 0 for line in found]) > 0.9
+    assert change != "black" or all(line["out_of_distribution"] for line in lines)
 
 
 def visited_data(folder: Path, share: float) -> Path:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.common.arrays import Floats, Images, Rows
@@ -25,6 +24,7 @@ from ropes.methods.run import Run, read_labelled_images
 from ropes.methods.run_folder import run_folder
 from ropes.methods.training.registration import read_registration
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
+from ropes.methods.uncertainty.drift import Drift
 from ropes.methods.uncertainty.model import ImageFeatures, Reading, UncertaintyModel, extract_features, read_uncertainty
 from ropes.models.registration import Registration
 
@@ -143,8 +143,8 @@ class Estimator:
         pixels = self._planes(images)
         return (pixels, None) if self._registration is None else self._registration.cleaned(pixels)
 
-    def drift(self, images: ImageInput) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """Views whose light, and whose camera's place, differ from those of the training images: bool (n, V) each.
+    def drift(self, images: ImageInput) -> Drift | None:
+        """Views whose light or whose camera's place differs from those of the training images, and blank views.
 
         None for a run on renderings, which have no usual range.
 
@@ -216,7 +216,7 @@ class Estimator:
         drift = drift and registration is not None
         if not count(views) or (self.trust is None and not cleans and not drift):
             return Reading(self.coordinates(views), None, None)
-        removals, light, place = (Rows[np.bool_](count(views)) for _ in range(3))
+        removals, *kinds = (Rows[np.bool_](count(views)) for _ in range(1 + len(Drift._fields)))
 
         def parts() -> Iterator[ImageFeatures]:
             for start in range(0, count(views), _CHUNK):
@@ -224,7 +224,7 @@ class Estimator:
                 if registration is not None:
                     parameters = registration.frame_parameters(pixels)
                     if drift:
-                        for kind, found in zip((light, place), registration.drifted(pixels, parameters), strict=True):
+                        for kind, found in zip(kinds, registration.drifted(pixels, parameters), strict=True):
                             kind.put(start, found.cpu().numpy())
                     pixels, removed = registration.cleaned(pixels, parameters)
                     if removed is not None:
@@ -232,7 +232,7 @@ class Estimator:
                 yield extract_features(self._reader, pixels)
 
         features, trust = ImageFeatures.join(parts(), count(views)), self.trust
-        drifted, foreign = (light.all(), place.all()) if drift else None, removals.values
+        drifted, foreign = Drift(*(kind.all() for kind in kinds)) if drift else None, removals.values
         if trust is None:
             return Reading(features.coordinates, None, None, foreign, drifted)
         detected = trust.foreign(features)

@@ -8,7 +8,7 @@ import numpy as np
 from ropes.data.views import Views
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
-from ropes.methods.uncertainty.annotations import foreign_boxes, reasons, uncertainty_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, reasons, uncertainty_columns, unreadable
 from ropes.methods.uncertainty.coverage import ToAngles
 
 
@@ -38,8 +38,9 @@ class Predictor:
         Keys: "unit" ("rad", or "raw" before calibration), "joints", the columns of
         `ropes.methods.uncertainty.annotations.uncertainty_columns`, "foreign" with the boxes of foreign objects,
         "reasons" (`ropes.methods.uncertainty.annotations.reasons`), and the link poses of
-        `ropes.inference.poses.Arm.describe`.  "reasons" is there for poses that are flagged as out of distribution,
-        and for poses whose light or camera position differs from the training images.
+        `ropes.inference.poses.Arm.describe`.  "reasons" is there for poses that are flagged as out of distribution, and
+        for others with a reason.  A pose is flagged where its "distance" is above 1, a view is blank, or a foreign
+        object covers most of a view.
 
         Raises:
             UserError: images of another shape or type.
@@ -51,12 +52,13 @@ class Predictor:
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
                 column["foreign"] = foreign_boxes(run.cameras, foreign, run.shapes)
-        drift = reading.drift
         for row, column in enumerate(columns):
-            light, place = (None, None) if drift is None else (drift[0][row], drift[1][row])
+            drift = None if reading.drift is None else reading.drift.take(np.array(row))
+            foreign = None if reading.foreign is None else reading.foreign[row]
+            if "out_of_distribution" in column and unreadable(drift, foreign):
+                column["out_of_distribution"] = True
             flagged = column.get("out_of_distribution", False)
-            parts = reading.foreign[row] if flagged and reading.foreign is not None else None
-            found = reasons(run.cameras, light, place, parts)
+            found = reasons(run.cameras, drift, foreign, flagged=flagged)
             if found or flagged:
                 column["reasons"] = found
         links: list[dict[str, Any]] = [{}] * len(values)

@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 #: Scales σ of the residuals in successive fits, in units of white.
 SCALES = (0.12, 0.06, 0.03, 0.03)
 #: Larger scales, which also fit sharp edges that moved by a pixel.
 WIDE_SCALES = (0.5, 0.25, 0.12, 0.06)
+#: Largest shift in pixels that counts as the same place, and how many times better another place must match.
+NEAR, _BETTER = 2, 1.5
 #: Expected standard deviations of gain − 1, offset, and shift along an axis or at the image's edge by rotation, pixels.
 _GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
 
@@ -53,25 +56,40 @@ def robust_fit(
     return fitted
 
 
-def other_place(frames: Tensor, background: Tensor, near: int, better: float) -> tuple[Tensor, Tensor]:
+def other_place(frames: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     """Whether frames match a background best at another place, by phase correlation, and at which place.
 
     Args:
         frames: (n, ..., H, W).
         background: (..., H, W).
-        near: shifts of at most so many pixels are the same place.
-        better: how many times better another place must match.
 
     Returns:
         bool (n, ...), and the best shift, down and right in whole pixels, (n, ..., 2).
     """
     cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
     match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
-    around = match.roll((near, near), dims=(-2, -1))[..., : 2 * near + 1, : 2 * near + 1].amax((-2, -1))
+    around = match.roll((NEAR, NEAR), dims=(-2, -1))[..., : 2 * NEAR + 1, : 2 * NEAR + 1].amax((-2, -1))
     peak, index = match.flatten(-2).max(-1)
     height, width = frames.shape[-2:]
     place, size = torch.stack([index // width, index % width], dim=-1), index.new_tensor([height, width])
-    return peak > better * around, torch.where(place > size // 2, place - size, place)
+    return peak > _BETTER * around, torch.where(place > size // 2, place - size, place)
+
+
+def sampling_grid(moves: Tensor, size: tuple[int, int]) -> Tensor:
+    """Where to sample frames so that they are in the place of the background, for `grid_sample`, (n, H, W, 2).
+
+    Args:
+        moves: shift down and right, and rotation at half the longer side from the centre, pixels, (n, 3).
+        size: H and W.
+    """
+    (height, width), (down, right, turn) = size, moves.unbind(-1)
+    one, radians = torch.ones_like(turn), turn / (max(height, width) / 2)
+    rows = [  # in half widths and half heights
+        [one, radians * (height / width), -right / (width / 2)],
+        [-radians * (width / height), one, -down / (height / 2)],
+    ]
+    affine = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
+    return functional.affine_grid(affine, [len(affine), 1, height, width], align_corners=False)
 
 
 def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:

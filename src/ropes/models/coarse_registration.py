@@ -58,7 +58,7 @@ class ZoomedRegistration(Registration):
         """As `Registration.frame_parameters`, of frames uint8 (n, P, N, N)."""
         return torch.cat(list(map(super().frame_parameters, images.split(self._chunk))))
 
-    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """As `Registration.drifted`, of frames uint8 (n, P, N, N)."""
         found = None if parameters is None else self._scaled(parameters, 1 / self.zoom)
         return self.small.drifted(shrink(images, self.zoom), found)

@@ -17,13 +17,16 @@ _FEWEST = 0.2
 #: Frames whose logarithmic changed area exceeds the arm's mean by this many standard deviations show more than the arm.
 _MORE_AREA = 2.5
 #: Quantiles that give this distribution, and their standard normal values.
-_QUANTILES, _NORMAL = (0.05, 0.3), (-1.645, -0.524)
-#: Largest standard deviation of an arm's logarithmic area: simulated arms have 0.1 to 0.35.
-_MOST_STD = 0.45
+_QUANTILES, _NORMAL = (0.1, 0.4), (-1.282, -0.253)
+#: Standard deviations of an arm's logarithmic area: the upper halves of simulated arms have 0.24 to 0.48, and the lower
+#: halves, from which it is estimated, sometimes less.
+_FEWEST_STD, _MOST_STD = 0.25, 0.45
 #: Share of the frames, and number at least, with which the search for the frames without passers-by begins.
 _FIRST, _FEWEST_FRAMES = 0.05, 5
-#: Least standard deviation of the logarithm, and smallest area at the lower quantile: below it, the arm is out of view.
-_LEAST_STD, _LEAST_AREA = 0.1, 1e-3
+#: Least standard deviation of the frames that this search has found.
+_LEAST_STD = 0.1
+#: Smallest area at the lower quantile: below it, the arm is out of view.
+_LEAST_AREA = 1e-3
 
 
 def are_recorded(images: Tensor, views: int = 1) -> bool:
@@ -65,7 +68,7 @@ def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Frames of which a larger share differs from the background than the arm alone changes.
 
     The smallest areas show what the arm alone changes, even where most frames show more: mean and standard deviation of
-    a log-normal distribution come from the 5% and 30% quantiles.  A view in which the arm is often out of sight has no
+    a log-normal distribution come from the 10% and 40% quantiles.  A view in which the arm is often out of sight has no
     such frames, since its smallest areas are not the arm's.
 
     Args:
@@ -73,14 +76,15 @@ def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:
     """
     logarithm = np.log(np.maximum(areas, _LEAST_AREA))
     mean, std, low = _usual(logarithm)
-    crowd: NDArray[np.bool_] = (logarithm > mean + _MORE_AREA * std) & (low > np.log(_LEAST_AREA))
+    bound = mean + _MORE_AREA * np.maximum(std, _FEWEST_STD)
+    crowd: NDArray[np.bool_] = (logarithm > bound) & (low > np.log(_LEAST_AREA))
     return crowd
 
 
 def crowded_share(areas: NDArray[np.float64]) -> float:
     """Share of the frames that are crowded; NaN where it cannot be estimated.
 
-    If most frames have passers-by, the 30% quantile of `crowded` is not the arm's: areas vary more than those of any
+    If most frames have passers-by, the 40% quantile of `crowded` is not the arm's: areas vary more than those of any
     arm, and no frame would exceed them.  Then the frames with the smallest areas count as those of the arm alone: the
     set grows by each frame within the same bound of its own mean until the next frames are farther off.  The share is
     NaN where this set is most of the frames or varies more than an arm: passers-by of all sizes look like an arm.
@@ -105,5 +109,5 @@ def crowded_share(areas: NDArray[np.float64]) -> float:
 def _usual(logarithm: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of the arm's logarithmic areas by their quantiles, and the lower quantile."""
     low, middle = np.quantile(logarithm, _QUANTILES, axis=0)
-    std = np.maximum((middle - low) / (_NORMAL[1] - _NORMAL[0]), _LEAST_STD)
+    std = (middle - low) / (_NORMAL[1] - _NORMAL[0])
     return middle - _NORMAL[1] * std, std, low

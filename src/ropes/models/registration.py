@@ -7,7 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ropes.models.alignment import SCALES, WIDE_SCALES, nearest_inside, other_place, robust_fit, robust_weight
+from ropes.models.alignment import (
+    SCALES,
+    WIDE_SCALES,
+    nearest_inside,
+    other_place,
+    robust_fit,
+    robust_weight,
+    sampling_grid,
+)
 from ropes.models.cleaner import Cleaner
 from ropes.models.frame_changes import MAD_TO_STD
 
@@ -30,8 +38,8 @@ _MARGIN = 4
 _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
 #: A frame has drifted where a parameter differs from its mean by more than so many standard deviations, and this much.
 _STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
-#: Largest shift in pixels that counts as the same place, and by how much another place must match better.
-_NEAR, _BETTER = 2, 1.5
+#: A frame is blank where fewer than this share of the steady background's pixels are neither black nor saturated.
+_BLANK = 0.2
 
 
 class Registration(nn.Module):
@@ -147,14 +155,6 @@ class Registration(nn.Module):
         """Set the noise from the median absolute deviations of registered frames, (P, H, W)."""
         self.noise.copy_(MAD_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
 
-    def summary(self) -> str:
-        """What varies in the frames, in words."""
-        channels = self.channels
-        shift = 2**-0.5 * self.pixel * float(self.std[:, 2 * channels : 2 * channels + 2].norm(dim=1).max())
-        light = float(self.std[:, :channels].max())
-        noise = 255 * float(self.noise.median())
-        return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"
-
     def exportable(self, solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve) -> "Registration":
         """A copy for `torch.export` without branches on data, with another function for linear equations."""
         made = copy.deepcopy(self)
@@ -199,15 +199,16 @@ class Registration(nn.Module):
         return self._registered(levels, parameters).sub_(self.background).mul_(self.inside)
 
     @torch.no_grad()
-    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Views whose light, and views whose place differs from those of the frames that it was fitted on.
+    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Views whose light or whose place differs from those of the frames that it was fitted on, and blank views.
 
         Args:
             images: uint8 (n, P, H, W).
             parameters: of the frames; None estimates them.
 
         Returns:
-            bool (n, V) each: gain or offset, and shift or rotation, outside the usual range.
+            bool (n, V) each: gain or offset outside the usual range; shift or rotation outside of it; and too few
+            pixels between black and white to tell.
         """
         light = 2 * self.channels
         tolerance = _STDS * self.std
@@ -217,8 +218,9 @@ class Registration(nn.Module):
         found = self.estimate(levels) if parameters is None else parameters
         outside = (found - self.mean).abs() > tolerance
         # The linear fit finds shifts of a few pixels only.
-        moved_far = self._by_channel(other_place(levels, self.background, _NEAR, _BETTER)[0]).any(2)
-        return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far
+        moved_far = self._by_channel(other_place(levels, self.background)[0]).any(2)
+        blank = self._usable(levels) < _BLANK * self._usable(self.background[None])
+        return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far, blank
 
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, H, W) in units of white: a and b of each channel, then dy, dx, θ in pixels.
@@ -245,12 +247,20 @@ class Registration(nn.Module):
     def _fit(self, levels: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
         """One robust linear fit of frames at half their resolution, see `estimate`."""
         halved = functional.avg_pool2d(levels, 2)
-        exposed = (halved < _SATURATED) & (halved > 1 - _SATURATED)
-        weight = functional.avg_pool2d(self.steadiness[None], 2) * exposed
+        weight = self._weight(halved)
         background = self._by_channel(functional.avg_pool2d(self.background[None], 2))[0]
         height, width = levels.shape[-2:]
         frames, weight = self._by_channel(halved), self._by_channel(weight)
         return robust_fit(frames, background, weight, (height, width), scales, self._solve)
+
+    def _weight(self, halved: Tensor) -> Tensor:
+        """Weight of each pixel of frames at half their resolution, (n, P, h, w): 0 for black and saturated pixels."""
+        exposed = (halved < _SATURATED) & (halved > 1 - _SATURATED)
+        return functional.avg_pool2d(self.steadiness[None], 2) * exposed
+
+    def _usable(self, levels: Tensor) -> Tensor:
+        """Sum of the weights of the pixels of each view, (n, V)."""
+        return self._by_channel(self._weight(functional.avg_pool2d(levels, 2))).flatten(2).sum(-1)
 
     def _registered(self, levels: Tensor, parameters: Tensor) -> Tensor:
         """Frames (n, P, H, W) in the place and the light of the background.
@@ -261,15 +271,8 @@ class Registration(nn.Module):
         gain, offset = parameters[..., :channels].flatten(1), parameters[..., channels : 2 * channels].flatten(1)
         # The slopes in the fit are the background's; those of the frame are larger by the gain.
         moves = parameters[..., 2 * channels :] / parameters[..., :channels].mean(-1, keepdim=True)
-        down, right, turn = moves.unbind(-1)
-        one, radians = torch.ones_like(turn), turn / (max(height, width) / 2)
-        rows = [  # in half widths and half heights
-            [one, radians * (height / width), -right / (width / 2)],
-            [-radians * (width / height), one, -down / (height / 2)],
-        ]
-        affine = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2).flatten(0, 1)
         views = self._filled(levels).reshape(-1, channels, height, width)
-        grid = functional.affine_grid(affine, [views.shape[0], channels, height, width], align_corners=False)
+        grid = sampling_grid(moves.flatten(0, 1), (height, width))
 
         def moved(frames: Tensor) -> Tensor:
             sampled = functional.grid_sample(frames, grid, padding_mode="border", align_corners=False)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from ropes.evaluation.inspection.nuisances import Nuisances, complaints, measure
 from ropes.simulation.camera_levels import CameraLevel
@@ -82,6 +83,38 @@ def test_jitter_and_creep_are_measured_in_pixels() -> None:
     found, model = measured(creep=0.03)
     assert found.creep == pytest.approx(np.linalg.norm(np.median(model.shift[-15:], axis=0)), rel=0.15)
     assert any("moved by" in line for line in complaints(found, "left"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [1, 12])
+def test_noise_is_neither_rounded_nor_averaged_away(sigma: float) -> None:
+    rng = np.random.default_rng(2)
+    smooth = ndimage.gaussian_filter(ROOM.astype(float), 2)
+    frames = [ndimage.shift(smooth, rng.normal(0, 0.8, 2), order=1, mode="nearest") for _ in range(FRAMES)]
+    noisy = np.where(ARMS, 230, frames) + rng.normal(0, sigma, IMAGES.shape)
+    found = measure(noisy.round().clip(0, 255).astype(np.uint8))
+    assert found.noise == pytest.approx(sigma, rel=0.15)
+    assert found.jitter == pytest.approx(0.8, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "pixels"), [(0.5, 12), (0.75, 5)])
+def test_a_pushed_camera_is_named_and_nothing_else(share: float, pixels: int) -> None:
+    frames, first = degrade(IMAGES, CameraLevel(read_noise=0.002), seed=3, arms=ARMS), int(share * FRAMES)
+    frames[first:] = np.roll(frames[first:], pixels, axis=2)
+    found = measure(frames)
+    assert found.creep == pytest.approx(pixels)
+    (line,) = complaints(found, "left")
+    assert f"the camera moved by {pixels}.0 pixels" in line
+
+
+@pytest.mark.slow
+def test_a_turned_camera_has_moved() -> None:
+    frames = degrade(IMAGES, CameraLevel(read_noise=0.002), seed=3, arms=ARMS)
+    for k in range(3 * FRAMES // 4, FRAMES):
+        frames[k] = ndimage.rotate(frames[k], 1.5, reshape=False, order=1, mode="nearest")
+    edge = np.radians(1.5) * max(ROOM.shape) / 2
+    assert measure(frames).creep == pytest.approx(edge, rel=0.3)
 
 
 @pytest.mark.slow

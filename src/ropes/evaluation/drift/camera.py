@@ -25,8 +25,6 @@ _MEDIAN_ERROR = 1.2533
 _LEAST_SLOPE = 1.0
 #: Frames that are registered at a time.
 _CHUNK = 128
-#: Largest shift in pixels by the linear fit, and how much better another place must match.
-_NEAR, _BETTER = 2, 1.5
 #: Change of the light that counts, stops.
 LIGHT_CHANGED = 0.1
 
@@ -108,7 +106,7 @@ def camera_drift(
         levels = frames[start : start + _CHUNK].float().div_(255)
         found.append(registration.estimate(levels)[:, view])
         grey = levels[:, planes].mean(1)
-        elsewhere, place = other_place(grey - grey.mean((1, 2), keepdim=True), background.mean(0), _NEAR, _BETTER)
+        elsewhere, place = other_place(grey - grey.mean((1, 2), keepdim=True), background.mean(0))
         far.append(elsewhere)
         places.append(place)
     parameters = torch.cat(found).double().cpu().numpy()

@@ -4,7 +4,9 @@ Each frame is registered to the camera's own background, see `ropes.models.regis
 of the frames give exposure and camera shift; the residuals give noise, passers-by and a changed background.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +15,8 @@ from scipy import ndimage
 
 from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
-from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, crowded_share
+from ropes.models.alignment import NEAR, other_place
+from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, changed_areas, crowded_share
 from ropes.models.registration import Registration
 from ropes.simulation.camera_model import GAMMA
 
@@ -23,14 +26,18 @@ _SIDE = 128
 FEWEST_FRAMES = 10
 #: Share of the brightest usable pixels' level above which pixels are bright.
 _BRIGHT = 0.5
-#: A pixel has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
+#: The background has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
 _DEVIATIONS = 10.0
+#: Parts of a recording whose backgrounds are compared, each of `FEWEST_FRAMES` frames at least.
+_PARTS = 4
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
 #: Share of the pixels below which these are too few to register a frame by.
 _FEW = 0.2
 #: Share of the frames in which a pixel may be saturated and still counts as background.
 _SELDOM = 0.02
+#: Share of frames with passers-by from which on people should be kept out; few may be poses that look large.
+_CROWDED = 0.05
 #: Share of the pixels of a background that must change for it to count as another one.
 _OTHER_BACKGROUND = 0.02
 
@@ -44,8 +51,9 @@ class Nuisances:
         noise: standard deviation of the noise in still parts of the image, grey levels.
         jitter: standard deviation of a frame's shift along an axis, without slow drift, pixels; NaN where the
             background has too few edges to estimate it.
-        creep: distance between the first and the last tenth of the frames, pixels; NaN where the background has too few
-            edges.
+        creep: how far the view moved from the first to the last tenth of the frames, shift and rotation at the edge of
+            the image, pixels; NaN where the background has too few edges.  Where it moved at once, the other nuisances
+            are of the longest part of the recording from one place.
         blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels;
             NaN without edges.
         saturated: share of pixels at 0 or 255.
@@ -85,34 +93,75 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     if frames.ndim > 3:
         saturated = saturated.any(-1)
         frames = np.round(frames @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
+    moved, still = _from_one_place(frames)
+    found = _measured(frames[still], saturated[still], mixed)
+    return replace(found, creep=moved) if moved else found
+
+
+def _from_one_place(frames: Images) -> tuple[float, slice]:
+    """How far the camera moved at once, pixels, 0 if it did not; and the longest part of the frames from one place."""
+    if len(frames) < _PARTS * FEWEST_FRAMES:
+        return 0.0, slice(None)
+    ends = np.linspace(0, len(frames), _PARTS + 1).astype(int)
+    medians = np.stack([np.median(frames[start:stop], axis=0) for start, stop in pairwise(ends)])
+    images = torch.from_numpy(medians - medians.mean((1, 2), keepdims=True))
+    elsewhere, shift = (each.numpy() for each in other_place(images, images[0]))
+    if not elsewhere.any():
+        return 0.0, slice(None)
+    places = np.where(elsewhere[:, None], shift, 0)
+    changes = [0, *(k for k in range(1, _PARTS) if np.abs(places[k] - places[k - 1]).max() > NEAR), _PARTS]
+    first, last = max(pairwise(changes), key=lambda part: part[1] - part[0])
+    return float(np.linalg.norm(places, axis=1).max()), slice(ends[first], ends[last])
+
+
+def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuisances:
+    """The nuisances of grey frames (n, height, width) and their saturated pixels, see `measure`."""
     # Pixels that are saturated in some frames do not follow the gain; a rendering before white has hardly any others.
     usable = saturated.mean(0) < _SELDOM
     few = bool(usable.mean() < _FEW)
     if few:
         usable[:] = True
     if few and not are_recorded(torch.from_numpy(frames[:, None])):
-        background, gain, shift, residuals = _as_they_are(frames)
+        seen = _as_they_are(frames)
     else:
-        background, gain, shift, residuals = _registered(frames, usable, accurate=not few)
-    deviation = MAD_TO_STD * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
+        seen = _registered(frames, usable, accurate=not few)
+    deviation = _noise(seen.residuals)
     noise = float(np.median(deviation))
-    # Means of 3 × 3 pixels: their noise is a third.
-    smooth = np.abs(ndimage.uniform_filter(residuals, (0, 3, 3)))
-    changed = (smooth > max(_DEVIATIONS * noise / 3, CHANGED)).mean((1, 2))
     tenth = max(1, len(frames) // 10)
-    moved = np.median(shift[-tenth:], axis=0) - np.median(shift[:tenth], axis=0)
-    still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < CHANGED)
+    moved = np.median(seen.moves[-tenth:], axis=0) - np.median(seen.moves[:tenth], axis=0)
+    still_edges = (np.hypot(*np.gradient(seen.background)) > _EDGE) & (deviation < max(CHANGED, 2 * noise))
     textured = still_edges.mean() > _TEXTURED
+    moved_background = _moved_background(seen.residuals * usable, noise)
+    # Each half before its own background: what changed for good is no passer-by.
+    halves = 2 if moved_background > _OTHER_BACKGROUND else 1
+    areas = [_areas(part) for part in np.array_split(seen.composites, halves)]
     return Nuisances(
-        light=GAMMA * _deviation(np.log2(gain)),
+        light=GAMMA * _deviation(np.log2(seen.gain)),
         noise=noise,
-        jitter=_deviation(np.diff(shift, axis=0)) / np.sqrt(2) if textured else float("nan"),
-        creep=float(np.linalg.norm(moved)) if textured else float("nan"),
-        blur=_blur(background),
+        jitter=_deviation(np.diff(seen.moves[:, :2], axis=0)) / np.sqrt(2) if textured else float("nan"),
+        creep=float(np.linalg.norm(moved[:2]) + abs(moved[2])) if textured else float("nan"),
+        blur=_blur(seen.background),
         saturated=float(saturated.mean()),
-        crowded=crowded_share(changed) if mixed else float("nan"),
-        moved_background=_moved_background(residuals * usable, noise) if mixed else float("nan"),
+        crowded=float(np.mean([crowded_share(each) for each in areas])) if mixed else float("nan"),
+        moved_background=moved_background if mixed else float("nan"),
     )
+
+
+def _areas(composites: Images) -> Floats:
+    """Share of the pixels of each frame (n, height, width) that differ from the frames' median, (n,)."""
+    background = torch.from_numpy(np.median(composites, axis=0)[None] / 255)
+    return changed_areas(torch.from_numpy(composites[:, None]), background, 1)[:, 0]
+
+
+def _noise(residuals: Floats) -> Floats:
+    """Standard deviation of each pixel, (height, width), from its median absolute deviation over the frames.
+
+    Whole grey levels are too coarse for a median of little noise, so uniform noise of one level is added first, and its
+    part is taken off again.
+    """
+    added = np.random.default_rng(0).uniform(-0.5, 0.5, residuals.shape)
+    deviation = MAD_TO_STD * np.median(np.abs(residuals - np.median(residuals, axis=0) + added), axis=0)
+    return np.sqrt(np.maximum(deviation**2 - (MAD_TO_STD / 4) ** 2, 0))
 
 
 def _deviation(values: Floats) -> float:
@@ -120,35 +169,55 @@ def _deviation(values: Floats) -> float:
     return float(np.diff(np.quantile(values, [0.16, 0.84]))[0] / 2)
 
 
-def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) -> tuple[Floats, Floats, Floats, Floats]:
+class _Seen(NamedTuple):
+    """Frames registered to their background.
+
+    Attributes:
+        background: (height, width), grey levels.
+        gain: of bright pixels, (n,).
+        moves: shift down and right, and rotation at half the longer side from the centre, (n, 3), pixels.
+        residuals: differences of registered frames from the background, (n, height, width), grey levels, scaled up
+            where interpolation averages noise.
+        composites: frames that are equal to the background but for the arm and passers-by, uint8 (n, height, width).
+    """
+
+    background: Floats
+    gain: Floats
+    moves: Floats
+    residuals: Floats
+    composites: Images
+
+
+def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) -> _Seen:
     """The background, and each frame registered to it.
 
     Args:
         frames: uint8 (n, height, width).
         usable: pixels that are seldom saturated, (height, width).
         accurate: see `Registration`; before a saturated background wide scales would follow the arm.
-
-    Returns:
-        Background (height, width); gain of bright pixels (n,); shift (n, 2) in pixels, by row and column; and the
-        difference of each registered frame from the background, (n, height, width), in grey levels.
     """
     images = torch.from_numpy(frames[:, None]).to(device_kind())
     registration = Registration(1, frames.shape[1:3], accurate=accurate)
     parameters = registration.to(device_kind()).adapt(images)
     residuals = registration.residuals(images.float().div_(255), parameters)[:, 0].mul_(255).double().cpu().numpy()
     background = registration.background[0].mul(255).double().cpu().numpy()
-    factor, offset, *shift, _ = parameters[:, 0].double().cpu().numpy().T
+    factor, offset, *moves = parameters[:, 0].double().cpu().numpy().T
     # Gain and offset are ambiguous where the background has little contrast; the level of bright pixels is not.
     bright = usable & (background >= max(_BRIGHT * np.quantile(background[usable], 0.99), 1))
     level = float(np.median(background[bright])) / 255 if bright.any() else 1.0
     gain = np.maximum(factor + offset / level, 1e-3)
-    return background, gain, np.stack(shift, axis=1) / factor[:, None], residuals
+    moves = np.stack(moves, axis=1) / factor[:, None]
+    # A pixel between two others is their mean, with weights u and 1 - u along each axis.
+    between = moves[:, :2] % 1
+    kept = np.sqrt((between**2 + (1 - between) ** 2).prod(1))
+    composites = registration.composite(images, parameters)[:, 0].cpu().numpy()
+    return _Seen(background, gain, moves, residuals / kept[:, None, None], composites)
 
 
-def _as_they_are(frames: Images) -> tuple[Floats, Floats, Floats, Floats]:
-    """The same as `_registered` for renderings before white, which hardly any pixel could register."""
+def _as_they_are(frames: Images) -> _Seen:
+    """The same for renderings before white, which hardly any pixel could register."""
     background = np.median(frames, axis=0)
-    return background, np.ones(len(frames)), np.zeros((len(frames), 2)), frames - background
+    return _Seen(background, np.ones(len(frames)), np.zeros((len(frames), 3)), frames - background, frames)
 
 
 def _blur(background: Floats) -> float:
@@ -200,7 +269,7 @@ def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, .
             "the changed area varies more than that of an arm, so frames with people cannot be detected: keep people "
             "out of view, and the arm in view"
         )
-    if found.crowded > 0.02:
+    if found.crowded > _CROWDED:
         lines.append(f"in {found.crowded:.0%} of the frames more moves than the arm: keep people out of view")
     if found.moved_background > _OTHER_BACKGROUND:
         lines.append(

@@ -66,13 +66,23 @@ def register(
     registration = new_registration(views, frames.shape[-1], images.channels, zoom).to(device_kind())
     registration.adapt(frames.to(device_kind()))
     if show:
-        print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
+        print(f"ropes: {variation(registration)}; each frame is registered to its camera's background", file=sys.stderr)
 
     trusted = register_to(images, registration, show=show)
     registration.is_cleaned = bool((~trusted.trusted).mean() > _SELDOM)
     if show and registration.is_cleaned:
         print("ropes: a cleaner learns from the other poses to remove passers-by", file=sys.stderr)
     return trusted, registration
+
+
+def variation(registration: Registration) -> str:
+    """What varies in the frames that a registration was fitted on, in words."""
+    channels = registration.channels
+    moves = registration.std[:, 2 * channels : 2 * channels + 2]
+    shift = 2**-0.5 * registration.pixel * float(moves.norm(dim=1).max())
+    light = float(registration.std[:, :channels].max())
+    noise = 255 * float(registration.noise.median())
+    return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"
 
 
 def register_to(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:

@@ -11,7 +11,11 @@ from scipy import ndimage
 from ropes.common import png
 from ropes.common.arrays import Floats
 from ropes.methods.uncertainty.conformal import Intervals
+from ropes.methods.uncertainty.drift import Drift
 from ropes.methods.uncertainty.model import Reading
+
+#: Share of a view that a foreign object covers: large, and so much that nothing can be read.
+_LARGE, _MOST = 0.1, 0.5
 
 
 def foreign_boxes(
@@ -74,25 +78,38 @@ def uncertainty_columns(
 
 
 def reasons(
-    cameras: Sequence[str],
-    light: NDArray[np.bool_] | None,
-    place: NDArray[np.bool_] | None,
-    foreign: NDArray[np.bool_] | None,
+    cameras: Sequence[str], drift: Drift | None, foreign: NDArray[np.bool_] | None, *, flagged: bool
 ) -> dict[str, list[str]]:
-    """How one pose differs from the training images: camera → any of "light", "camera moved" and "foreign object".
+    """How one pose differs from the training images.
 
     Args:
         cameras: (V,) names.
-        light: views whose light has drifted, (V,); None for a run on renderings, which have no usual range.
-        place: views whose camera has moved, (V,); None for a run on renderings.
+        drift: of this pose, (V,) each; None for a run on renderings, which have no usual range.
         foreign: (V, s, s), parts of a view with a foreign object; None for a run without a detector.
+        flagged: the pose is out of distribution, so that a foreign object of any size is named; otherwise one that
+            covers a tenth of a view.
+
+    Returns:
+        Camera → any of "light", "camera moved", "no picture" and "foreign object", for each camera that has any.
     """
-    seen = {"light": light, "camera moved": place, "foreign object": foreign}
-    named = {
-        camera: [what for what, views in seen.items() if views is not None and np.any(views[view])]
-        for view, camera in enumerate(cameras)
-    }
+    none = np.zeros(len(cameras), bool)
+    light, place, blank = (none, none, none) if drift is None else drift
+    share = none.astype(np.float64) if foreign is None else covered(foreign)
+    # The light and the place of a blank frame are unknown.
+    seen = {"light": light & ~blank, "camera moved": place & ~blank, "no picture": blank}
+    seen["foreign object"] = share > (0 if flagged else _LARGE)
+    named = {camera: [what for what, views in seen.items() if views[view]] for view, camera in enumerate(cameras)}
     return {camera: what for camera, what in named.items() if what}
+
+
+def unreadable(drift: Drift | None, foreign: NDArray[np.bool_] | None) -> bool:
+    """Whether a view of one pose is blank, or a foreign object covers most of it; arguments as for `reasons`."""
+    return bool((drift is not None and drift.blank.any()) or (foreign is not None and covered(foreign).max() > _MOST))
+
+
+def covered(foreign: NDArray[np.bool_]) -> Floats:
+    """Share of each view that foreign objects cover, (V, s, s) → (V,)."""
+    return foreign.mean((1, 2), dtype=np.float64)
 
 
 def missing_fields(run: Path | str, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:

@@ -15,6 +15,7 @@ from ropes.common.arrays import AnyFloats, Floats, Rows
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
 from ropes.methods.run import UNCERTAINTY_FILE
+from ropes.methods.uncertainty.drift import Drift
 from ropes.methods.uncertainty.ood import OODScore
 from ropes.methods.uncertainty.variance import VarianceModel
 from ropes.models.checkpoints import load_tree, save_tree
@@ -87,21 +88,20 @@ class Reading:
             uncertainty model.
         foreign: bool (n, V, s, s), parts of a view with a foreign object, detected by the student or removed by the
             cleaner of a recording's passers-by; None for a run without either.
-        drift: bool (n, V) each, views whose light, and whose camera's place, differ from those of the training images;
-            None if not requested, and for a run on renderings, which have no usual range.
+        drift: None if not requested, and for a run on renderings, which have no usual range.
     """
 
     coordinates: Floats
     deviation: Floats | None
     distance: Floats | None
     foreign: NDArray[np.bool_] | None = None
-    drift: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    drift: Drift | None = None
 
     def take(self, rows: NDArray[np.int64]) -> "Reading":
         """The images in `rows`."""
         deviation, distance = (None if each is None else each[rows] for each in (self.deviation, self.distance))
         foreign = None if self.foreign is None else self.foreign[rows]
-        drift = None if self.drift is None else (self.drift[0][rows], self.drift[1][rows])
+        drift = None if self.drift is None else self.drift.take(rows)
         return Reading(self.coordinates[rows], deviation, distance, foreign, drift)
 
 
