@@ -49,6 +49,7 @@ def test_simulate_passes_the_camera_level_on(stub: Stub) -> None:
             "level 'webcan': choose one of clean, webcam, harsh",
         ),
         ("--setting panda-1c-independent --camera webcam harsh --anchors 7", "two levels, webcam and harsh"),
+        ("--setting panda-1c-independent --camera= --anchors 7", "--camera is empty; give a view, or clean, webcam or"),
         ("--setting panda-1c-independent --camera c:yaw=3 --anchors 7", "views by --camera"),
         ("--setting finger-cube --camera webcam --samples 7", "not with --setting finger-cube"),
     ],

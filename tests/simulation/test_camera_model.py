@@ -162,6 +162,17 @@ def test_damage_increases_with_the_level() -> None:
         (lambda: camera(3)(SCENE.astype(np.uint16), 0), "uint16"),
         (lambda: camera(3)(SCENE, 3), "frame 3"),
         (lambda: degrade(SCENE), "give"),
+        (lambda: degrade(np.stack([SCENE] * 3, axis=-1)), "look like one RGB image"),
+        (lambda: degrade([[1, 2]]), "give"),  # type: ignore[arg-type]
+        (lambda: degrade(SCENE[None], None), "unknown camera level None"),  # type: ignore[arg-type]
+        (lambda: degrade(np.zeros((2, 0, 5), np.uint8)), "neither grey"),
+        (lambda: degrade(SCENE[None], arms=[True]), "give bool"),  # type: ignore[arg-type]
+        (lambda: CameraLevel(read_noise=-1), "read_noise of a camera's level is -1"),
+        (lambda: CameraLevel(defocus=float("nan")), "defocus of a camera's level is nan"),
+        (lambda: CameraLevel(jumps=1.5), "jumps of a camera's level is 1.5; it is a share"),
+        (lambda: CameraLevel(drift_frames=0), "must be above 0"),
+        (lambda: CameraLevel(jpeg_quality=200), "jpeg_quality of a camera's level is 200"),
+        (lambda: CameraLevel(occluders=OccluderLevel(behind=2)), "behind of a camera's level is 2"),
         (lambda: degrade(SCENE[None], arms=np.ones((2, *SCENE.shape), bool)), "give bool"),
     ],
 )

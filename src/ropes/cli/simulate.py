@@ -156,6 +156,8 @@ class Simulate:
     def _level(self) -> str | None:
         """The level of the cameras' faults, where --camera names one."""
         levels = [text for text in self.camera if ":" not in text]
+        if "" in levels:
+            raise UserError("--camera is empty; give a view, or clean, webcam or harsh")
         if len(levels) > 1:
             raise UserError(f"--camera names two levels, {levels[0]} and {levels[1]}; give one")
         return levels[0] if levels else None

@@ -83,6 +83,8 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
         for other, its_shape in zip(run.cameras, run.shapes, strict=True):
             if its_shape != shape and png.has_shape(data, its_shape):
                 raise UserError(f"{path}: {error}; camera {other} has such images, give one of {camera}") from error
+        if png.has_shape(data, shape):
+            raise UserError(f"{path}: {error}; write it again") from error
         kind = "RGB" if len(shape) > 2 else "grey (BT.601)"
         raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on") from error
 

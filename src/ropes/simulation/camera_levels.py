@@ -1,10 +1,11 @@
 """Levels of the faults of real cameras: how strong each one is."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal, get_args
 
-from ropes.errors import one_of
+from ropes.errors import UserError, one_of
 from ropes.simulation.occluders import OccluderLevel
 
 LevelName = Literal["clean", "webcam", "harsh"]
@@ -31,6 +32,9 @@ class CameraLevel:
         read_noise: standard deviation of the sensor's noise in the dark, units of light.
         jpeg_quality: 1 to 95; None stores the image without loss.
         occluders: dust, cables and passers-by.
+
+    Raises:
+        UserError: a strength is negative or not finite, a share or a JPEG quality is out of its range.
     """
 
     distortion: float = 0.0
@@ -49,6 +53,20 @@ class CameraLevel:
     read_noise: float = 0.0
     jpeg_quality: int | None = None
     occluders: OccluderLevel = field(default_factory=OccluderLevel)
+
+    def __post_init__(self) -> None:
+        strengths = {each.name: getattr(self, each.name) for each in fields(self)}
+        quality, occluders = strengths.pop("jpeg_quality"), asdict(strengths.pop("occluders"))
+        for name, value in {**strengths, **occluders}.items():
+            if not 0 <= value < math.inf:
+                raise UserError(f"{name} of a camera's level is {value}; it must be at least 0")
+        for name in ("vignetting", "jumps", "behind", "in_front"):
+            if (share := {**strengths, **occluders}[name]) > 1:
+                raise UserError(f"{name} of a camera's level is {share}; it is a share, at most 1")
+        if not self.drift_frames or not self.occluders.stay:
+            raise UserError("drift_frames and stay of a camera's level must be above 0")
+        if quality is not None and not 1 <= quality <= 95:
+            raise UserError(f"jpeg_quality of a camera's level is {quality}; it must be 1 to 95, or None")
 
 
 #: A webcam on a desk, and a poor camera in a busy workshop.

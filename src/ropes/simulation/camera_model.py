@@ -1,7 +1,8 @@
 """Turns clean renderings into the images of a real camera: lens, exposure, noise, compression, dust, passers-by.
 
 The stages follow the path of light: what stands before the lens, the lens, the sensor, the image file.  Lengths are
-shares of the image's height, so a level means the same at every resolution.
+shares of the image's height. Noise and JPEG are of single pixels, so that an image of more pixels looks cleaner once it
+is shrunk.
 """
 
 import io
@@ -68,8 +69,8 @@ class CameraModel:
         camera: str = "",
         recording: str = "",
     ) -> None:
-        self.level = require_level(level) if isinstance(level, str) else level
-        if len(shape) != 2 and shape[2:] != (3,):
+        self.level = level if isinstance(level, CameraLevel) else require_level(level)
+        if (len(shape) != 2 and shape[2:] != (3,)) or 0 in shape:
             raise UserError(f"images of shape {shape} are neither grey (height, width) nor RGB (height, width, 3)")
         if frames < 1:
             raise UserError(f"a recording of {frames} frames; it must have at least 1")
@@ -185,7 +186,8 @@ def degrade(
         seed: of everything that is drawn.
         camera: its name; a camera keeps its lens, dust and cables.
         recording: its name; light, mount, passers-by and noise differ between recordings.
-        arms: bool (n, height, width), true where the arm is; needed for passers-by behind it.
+        arms: bool (n, height, width), true where the arm is.  Without it nobody passes behind the arm, so "webcam" has
+            no passers-by.
 
     Returns:
         A degraded copy.
@@ -193,8 +195,12 @@ def degrade(
     Raises:
         UserError: no such level, no images of such a shape, or masks of another shape or type.
     """
+    images = np.asarray(images)
     if images.ndim not in (3, 4):
         raise UserError(f"images of shape {images.shape}: give (n, height, width) or (n, height, width, 3)")
+    if images.ndim == 3 and images.shape[-1] == 3:
+        raise UserError(f"images of shape {images.shape} look like one RGB image; give (n, height, width, 3)")
+    arms = None if arms is None else np.asarray(arms)
     if arms is not None and (arms.dtype != bool or arms.shape != images.shape[:3]):
         raise UserError(f"arms of shape {arms.shape} and type {arms.dtype}: give bool {images.shape[:3]}")
     model = CameraModel(level, images.shape[1:], len(images), seed=seed, camera=camera, recording=recording)

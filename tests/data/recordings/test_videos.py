@@ -262,6 +262,10 @@ def test_frames_of_different_sizes_are_refused(import_one: ImportOne, tmp_path: 
     Image.fromarray(picture(0.0)).resize((128, 96)).save(folder / "left" / "0002.png")
     with pytest.raises(UserError, match=r"frame 2 of camera left is stored as .* from 128x96 pixels"):
         import_one(folder, size={None: 32})
+    Image.fromarray(picture(0.0)).convert("L").save(folder / "left" / "0002.png")
+    with pytest.raises(UserError, match="frame 2 of camera left is grey, and others are RGB; record one kind, or use"):
+        import_one(folder)
+    Image.fromarray(picture(0.0)).resize((128, 96)).save(folder / "left" / "0002.png")
     with pytest.raises(UserError, match="camera left: frame 2 has another size than those before it"):
         import_one(folder, crop_to_motion=True)
     assert not (tmp_path / "data").exists()
