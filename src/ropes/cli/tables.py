@@ -7,6 +7,8 @@ from ropes.errors import UserError
 
 #: Pages in docs/ with tables of results.
 _PAGES = (
+    "anchored",
+    "chains",
     "benchmark",
     "camera-levels",
     "curves",

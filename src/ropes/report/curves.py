@@ -13,6 +13,7 @@ from ropes.evaluation import paper
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, least_labelled, over_seeds, rendered_alike
 from ropes.methods.registry import method_of
+from ropes.report import robot_hours
 from ropes.report.figures import (
     DASHED,
     FLOOR,
@@ -37,7 +38,9 @@ AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images
 
 
 def learning_curves(source: Source) -> Iterator[Section]:
-    """A figure for each series of fits that differ in anchors or in image size."""
+    """A figure for each series of fits that differ in anchors or in image size; none where some anchors are chains."""
+    if source.results.name == robot_hours.NAME:
+        return
     content: list[Markup] = []
     for axis, words in AXES.items():
         for key, cells in series(source.cells, axis).items():

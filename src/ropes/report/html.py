@@ -15,6 +15,7 @@ from ropes.report import (
     differences,
     joints,
     partial_disentanglement,
+    robot_hours,
     runs,
     study,
     study_numbers,
@@ -32,6 +33,7 @@ PARTS = (
         sections=(
             joints.against_paper,
             cameras.section,
+            robot_hours.section,
             joints.by_labels,
             curves.learning_curves,
             curves.efficiency,

@@ -13,6 +13,7 @@ from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
+from ropes.report import robot_hours
 from ropes.report.actions import action_markdown
 from ropes.report.benchmark import benchmark_markdown
 from ropes.report.cameras import cameras_markdown
@@ -86,13 +87,15 @@ def _of_marker(results_dir: Path, name: str) -> str:
 
 
 def _written(found: Results) -> str:
-    """The tables of an experiment: joint angles, then models, then actions; four experiments have their own form."""
+    """The tables of an experiment: joint angles, then models, then actions; five experiments have their own form."""
     if found.name == "cameras":
         return cameras_markdown(found)
     if found.name == "coverage":
         return coverage_markdown(found)
     if found.name == "eq3":
         return objectives_markdown(found)
+    if found.name == robot_hours.NAME:
+        return robot_hours.robot_hours_markdown(found)
     if found.freed_rows:
         return f"{markdown(found)}\n{freed_markdown(found)}"
     of_models = [study_markdown(found)] if found.model_rows else []

@@ -18,7 +18,7 @@ from ropes.evaluation.rows.kinds import by_disentanglement
 from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
-from ropes.report import artefacts, cameras, figures, joint_figures, pictures, study_figures
+from ropes.report import artefacts, cameras, figures, joint_figures, pictures, robot_hours, study_figures
 from ropes.report.action_figures import delta_arrays, pair_grid, pairs_and_captions, plots
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
 from ropes.report.artefacts import Evaluation, arrays_of_seed
@@ -53,13 +53,14 @@ def write_figures(folder: Path, out: Path, found: Results | None = None) -> tupl
 def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | Images]]:
     """The rest of a file's name, and its figure or pixels."""
     cells = over_seeds(found.rows)
-    for axis in AXES:
+    for axis in () if found.name == robot_hours.NAME else AXES:
         for (setup, method), group in series(cells, axis).items():
             yield f"{setup}-{method}-{axis.replace('_', '-')}", error_curves(group, axis)
     for curves in label_curves(cells):
         yield f"{curves.setup}-labels{'-shifted' if curves.split == 'ood' else ''}", efficiency_figure(curves)
     for errors in cameras.errors_by_camera(found):
         yield errors.kind, cameras.figure(errors)
+    yield from robot_hours.stills(found)
     for run in artefacts.load(folder, {(row.setup, row.method) for row in found.rows}):
         if run.evaluation and method_of(run.method) == run.method:  # a variant is a point of the curves
             rows = [row for row in found.rows if (row.setup, row.method) == (run.setup, run.method)]

@@ -1,0 +1,142 @@
+"""Error against robot time, from anchors and from chains of moves: a section of the page, a figure, Markdown tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from ropes.evaluation.paper import CALIBRATION_LABELS, published
+from ropes.evaluation.results import Results
+from ropes.evaluation.summary import JointErrors, over_seeds
+from ropes.report.figures import (
+    DASHED,
+    FLOOR,
+    INK,
+    OURS,
+    as_degrees,
+    logarithmic_errors,
+    shared_legend,
+    styled,
+    titled_panels,
+)
+from ropes.report.page import Section, Source, explained, plot, tag
+from ropes.report.table import Table, grouped, named_once, paragraphs
+from ropes.report.words import counted, joint_label, origin, rms
+
+#: Name of the experiment, whose variants are METHOD@2-hours and METHOD@chains-2-hours.
+NAME = "robot-hours"
+_CHAINS, _HOURS = "chains-", "-hours"
+_COLOURS = {"anchors": OURS, "chains": FLOOR}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """The error of a joint from a recording of so many hours.
+
+    Attributes:
+        kind: "anchors" or "chains".
+        hours: of robot time.
+        cell: the error.
+    """
+
+    kind: str
+    hours: int
+    cell: JointErrors
+
+
+def recorded(found: Results) -> tuple[Recorded, ...]:
+    """The errors on images without squares, by robot time; without a label and on the paper's number of labels.
+
+    Empty for other experiments.
+    """
+    if found.name != NAME:
+        return ()
+    cells = [
+        cell
+        for cell in over_seeds(found.rows)
+        if cell.occlusion == 0 and cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
+    ]
+    cells.sort(key=lambda cell: (cell.split, cell.calibration_labels, cell.joint))
+    return tuple(sorted(map(_recorded, cells), key=lambda each: (each.kind, each.hours)))
+
+
+def _recorded(cell: JointErrors) -> Recorded:
+    variant = cell.method.partition("@")[2]
+    hours = int(variant.removeprefix(_CHAINS).removesuffix(_HOURS))
+    return Recorded(kind="chains" if variant.startswith(_CHAINS) else "anchors", hours=hours, cell=cell)
+
+
+@styled
+def figure(errors: Sequence[Recorded]) -> Figure:
+    """RMS error against robot time, one panel a joint, both axes logarithmic; dotted lines with labels.
+
+    Args:
+        errors: of one split.
+    """
+    joints, hours = sorted({each.cell.joint for each in errors}), sorted({each.hours for each in errors})
+    drawn, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="RMS error, °")
+    for panel, joint in zip(panels, joints, strict=True):
+        own = [each for each in errors if each.cell.joint == joint]
+        for (kind, labels), line in grouped(own, lambda each: (each.kind, each.cell.calibration_labels)).items():
+            across, up = [each.hours for each in line], [as_degrees(each.cell.mse) for each in line]
+            words = f"{kind}, {labels:,} labels" if labels else f"{kind}, no label"
+            panel.plot(across, up, ":" if labels else "-", color=_COLOURS[kind], marker="o", markersize=4, label=words)
+        first = own[0].cell
+        if (paper := published(setup=first.setup, joint=joint, split=first.split)) is not None:
+            bar = as_degrees(paper.mse)
+            panel.axhline(bar, color=INK, linestyle=DASHED, linewidth=1.2, label="paper's ROPES, 1,000 labels")
+        panel.set(xscale="log", xlabel="robot time, hours")
+        panel.set_xticks(hours, [str(each) for each in hours])
+        panel.xaxis.set_minor_formatter("")
+        logarithmic_errors(panel)
+    return shared_legend(drawn, panels)
+
+
+def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
+    """Sentence and table of each split and number of labels: RMS errors in degrees."""
+    for (split, labels), own in grouped(errors, lambda e: (e.cell.split, e.cell.calibration_labels)).items():
+        joints = sorted({each.cell.joint for each in own})
+        lines = []
+        for (kind, hours), fit in grouped(own, lambda each: (each.kind, each.hours)).items():
+            at = {each.cell.joint: each.cell for each in fit}
+            number = at[min(at)].anchors
+            values = [rms(at[joint].mse) if joint in at else "–" for joint in joints]
+            lines.append((kind, [f"{hours} h", "" if number is None else f"{number:,}", *values]))
+        where = "shifted poses" if split == "ood" else "poses in distribution"
+        words = f"{where[0].upper()}{where[1:]}, {f'{labels:,} labels' if labels else 'no label'}:"
+        heads = ["recorded", "robot time", "number", *map(joint_label, joints)]
+        yield words, Table(heads, named_once(lines), texts=(0, 1))
+
+
+def section(source: Source) -> Iterator[Section]:
+    """A figure of each split, and the tables."""
+    errors = recorded(source.results)
+    content: list[Markup] = []
+    for split, own in grouped(errors, lambda each: each.cell.split).items():
+        content.append(plot(figure(own), f"RMS error against robot time, {split}"))
+    content += [element for words, table in tables(errors) for element in (tag("p", words), table.html())]
+    if content:
+        yield Section("robot-hours", "Error by robot time", [explained("robot_hours"), *content])
+
+
+def stills(found: Results) -> Iterator[tuple[str, Figure]]:
+    """Name and figure of each split, for files."""
+    for split, own in grouped(recorded(found), lambda each: each.cell.split).items():
+        yield _kind(split), figure(own)
+
+
+def _kind(split: str) -> str:
+    return f"hours{'-shifted' if split == 'ood' else ''}"
+
+
+def robot_hours_markdown(found: Results) -> str:
+    """Figures and tables for a page in docs/, and the origin of the numbers."""
+    errors = recorded(found)
+    pictures = [
+        f"![Error against robot time](../results/{found.name}-{found.preset}-{_kind(split)}.png)"
+        for split in dict.fromkeys(each.cell.split for each in errors)
+    ]
+    parts = [text for words, table in tables(errors) for text in (words, table.markdown())]
+    seeds = counted(len({row.seed for row in found.rows}), "training seed")
+    return paragraphs(*pictures, *parts, f"RMS errors in degrees, mean over {seeds}. {origin(found)}")
