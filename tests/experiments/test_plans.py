@@ -21,6 +21,7 @@ from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.recipe import input_size
 from ropes.methods.recipes import (
     PRESETS,
+    CNNRecipe,
     EncoderRecipe,
     Optimisation,
     RopesRecipe,
@@ -232,15 +233,15 @@ def test_robot_hours_compares_anchors_and_chains_of_the_same_robot_time() -> Non
     assert arm.name == "panda-2c-independent"
     seconds = _robot_seconds(arm.splits["train"])
     for dataset, of_one in zip((arm.name, chains), seconds, strict=True):
-        assert len(plan.only[dataset]) == 3
+        assert len(plan.only[dataset]) == 6
         for label in plan.only[dataset]:
             recipe = plan.recipe(dataset, label)
-            assert isinstance(recipe, EncoderRecipe)
+            assert isinstance(recipe, EncoderRecipe if "anchored" in label else CNNRecipe)
             assert recipe.anchors is not None
             hours = int(label.split("@")[1].removeprefix("chains-").removesuffix("-hours"))
             assert recipe.anchors * of_one == pytest.approx(hours * 3600, rel=0.03)
             assert recipe.anchors <= plan.anchors[dataset]
-    with pytest.raises(UserError, match="experiment robot-hours is of method anchored"):
+    with pytest.raises(UserError, match="experiment robot-hours compares methods anchored and cnn"):
         experiment("robot-hours", "compact", ["ldr"])
 
 

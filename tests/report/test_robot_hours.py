@@ -40,7 +40,14 @@ ROWS = tuple(
     )
     for (variant, number), labels, split, size in product(VARIANTS.items(), (1000, 0, 10), ("id", "ood"), (0, 32))
 )
-FOUND = Results(name="robot-hours", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS)
+WITH_LABELS = tuple(
+    replace(row, method=row.method.replace("anchored", "cnn"), calibration_labels=0, label_share=1.0, labels=26)
+    for row in ROWS
+    if row.calibration_labels == 1000
+)
+FOUND = Results(
+    name="robot-hours", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS + WITH_LABELS
+)
 
 
 def test_tables_are_in_degrees_by_recording_and_hours() -> None:
@@ -48,8 +55,10 @@ def test_tables_are_in_degrees_by_recording_and_hours() -> None:
     assert list(told) == [
         "Poses in distribution, no label:",
         "Poses in distribution, 1,000 labels:",
+        "Poses in distribution, cnn, all labels:",
         "Shifted poses, no label:",
         "Shifted poses, 1,000 labels:",
+        "Shifted poses, cnn, all labels:",
     ]
     assert told["Poses in distribution, no label:"].markdown().splitlines() == [
         "| recorded | robot time | number | joint 1 |",
@@ -66,8 +75,10 @@ def test_figure_has_a_line_for_each_recording_with_and_without_labels() -> None:
     lines = {str(line.get_label()): line for line in panel.get_lines()}
     assert sorted(lines) == [
         "anchors, 1,000 labels",
+        "anchors, cnn, all labels",
         "anchors, no label",
         "chains, 1,000 labels",
+        "chains, cnn, all labels",
         "chains, no label",
         "paper's ROPES, 1,000 labels",
     ]
@@ -75,6 +86,7 @@ def test_figure_has_a_line_for_each_recording_with_and_without_labels() -> None:
     np.testing.assert_allclose(drawn, [(2, np.degrees(0.1)), (8, np.degrees(0.05))])
     assert lines["chains, no label"].get_linestyle() == "-"
     assert lines["chains, 1,000 labels"].get_linestyle() == ":"
+    assert lines["chains, cnn, all labels"].get_linestyle() == "-."
 
 
 def test_other_experiments_have_no_robot_time() -> None:

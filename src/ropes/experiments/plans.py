@@ -57,7 +57,7 @@ DEFAULT_METHODS = {
     "mpi3d": ("ada-gvae", "anchored", "beta-vae", "cnn", "ldr"),
     "panda-2c": ("anchored",),
     "resolution": ("anchored",),
-    "robot-hours": ("anchored",),
+    "robot-hours": ("anchored", "cnn"),
     "six-joints": ("anchored", "ldr", "ropes"),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),

@@ -52,7 +52,7 @@ def of_cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
 
 
 def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
-    """As many anchors, and as many chains of moves, as a robot records in some hours."""
+    """As many anchors, and as many chains of moves, as a robot records in some hours; cnn has all their labels."""
     chains = f"{_TWO_CAMERAS}+chains"
     of = {
         dataset: {

@@ -199,14 +199,15 @@ def resolutions(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         yield f"{side}-pixels", replace(recipe, encoder=replace(recipe.encoder, **larger))
 
 
-def robot_hours(recipe: Recipe, seconds: float) -> Iterator[tuple[str, EncoderRecipe]]:
+def robot_hours(recipe: Recipe, seconds: float) -> Iterator[tuple[str, EncoderRecipe | CNNRecipe]]:
     """The recipe with as many anchors or chains, of `seconds` each, as a robot records in each of `ROBOT_HOURS`.
 
     Raises:
-        UserError: the recipe is not of method anchored.
+        UserError: the recipe is of another method than anchored and cnn.
     """
-    if not isinstance(recipe, EncoderRecipe) or not recipe.anchor_weight:
-        raise UserError("experiment robot-hours is of method anchored; leave the others out")
+    learns_from_chains = isinstance(recipe, CNNRecipe) or (isinstance(recipe, EncoderRecipe) and recipe.anchor_weight)
+    if not isinstance(recipe, EncoderRecipe | CNNRecipe) or not learns_from_chains:
+        raise UserError("experiment robot-hours compares methods anchored and cnn; leave the others out")
     base = replace(recipe, training=replace(recipe.training, min_samples=_MIN_POSES))
     for hours in ROBOT_HOURS:
         yield f"{hours}-hours", replace(base, anchors=int(hours * 3600 / seconds))

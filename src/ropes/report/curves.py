@@ -148,6 +148,8 @@ class LabelCurves(NamedTuple):
 
 def efficiency(source: Source) -> Iterator[Section]:
     """The curves of every setup and split, and the numbers of labels from which on supervision errs less."""
+    if source.results.name == robot_hours.NAME:
+        return
     content: list[Markup] = []
     for curves in label_curves(source.cells):
         heading = in_words(curves.setup, 0, curves.split)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 from ropes.evaluation.paper import CALIBRATION_LABELS, published
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, over_seeds
+from ropes.methods.registry import method_of
 from ropes.report.figures import (
     DASHED,
     FLOOR,
@@ -28,6 +30,8 @@ from ropes.report.words import counted, joint_label, origin, rms
 NAME = "robot-hours"
 _CHAINS, _HOURS = "chains-", "-hours"
 _COLOURS = {"anchors": OURS, "chains": FLOOR}
+#: Part of the words on labels → line; all others are dotted.
+_DASHES = {"no label": "-", "all labels": "-."}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +40,13 @@ class Recorded:
 
     Attributes:
         kind: "anchors" or "chains".
+        labels: of training and of the map to radians, in words.
         hours: of robot time.
         cell: the error.
     """
 
     kind: str
+    labels: str
     hours: int
     cell: JointErrors
 
@@ -57,19 +63,24 @@ def recorded(found: Results) -> tuple[Recorded, ...]:
         for cell in over_seeds(found.rows)
         if cell.occlusion == 0 and cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
     ]
-    cells.sort(key=lambda cell: (cell.split, cell.calibration_labels, cell.joint))
+    cells.sort(key=lambda cell: (cell.split, cell.label_share is not None, cell.calibration_labels, cell.joint))
     return tuple(sorted(map(_recorded, cells), key=lambda each: (each.kind, each.hours)))
 
 
 def _recorded(cell: JointErrors) -> Recorded:
     variant = cell.method.partition("@")[2]
     hours = int(variant.removeprefix(_CHAINS).removesuffix(_HOURS))
-    return Recorded(kind="chains" if variant.startswith(_CHAINS) else "anchors", hours=hours, cell=cell)
+    labels = "no label" if not cell.calibration_labels else f"{cell.calibration_labels:,} labels"
+    if cell.label_share is not None:
+        labels = f"{method_of(cell.method)}, all labels"
+    return Recorded(kind="chains" if variant.startswith(_CHAINS) else "anchors", labels=labels, hours=hours, cell=cell)
 
 
 @styled
 def figure(errors: Sequence[Recorded]) -> Figure:
-    """RMS error against robot time, one panel a joint, both axes logarithmic; dotted lines with labels.
+    """RMS error against robot time, one panel a joint, both axes logarithmic.
+
+    Lines are dotted for maps with labels, dash-dotted for methods that learn from labels.
 
     Args:
         errors: of one split.
@@ -78,10 +89,11 @@ def figure(errors: Sequence[Recorded]) -> Figure:
     drawn, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="RMS error, °")
     for panel, joint in zip(panels, joints, strict=True):
         own = [each for each in errors if each.cell.joint == joint]
-        for (kind, labels), line in grouped(own, lambda each: (each.kind, each.cell.calibration_labels)).items():
+        for (kind, labels), line in grouped(own, lambda each: (each.kind, each.labels)).items():
             across, up = [each.hours for each in line], [as_degrees(each.cell.mse) for each in line]
-            words = f"{kind}, {labels:,} labels" if labels else f"{kind}, no label"
-            panel.plot(across, up, ":" if labels else "-", color=_COLOURS[kind], marker="o", markersize=4, label=words)
+            dashes = next((style for word, style in _DASHES.items() if word in labels), ":")
+            style: Any = {"color": _COLOURS[kind], "linestyle": dashes, "label": f"{kind}, {labels}"}
+            panel.plot(across, up, marker="o", markersize=4, **style)
         first = own[0].cell
         if (paper := published(setup=first.setup, joint=joint, split=first.split)) is not None:
             bar = as_degrees(paper.mse)
@@ -95,7 +107,7 @@ def figure(errors: Sequence[Recorded]) -> Figure:
 
 def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
     """Sentence and table of each split and number of labels: RMS errors in degrees."""
-    for (split, labels), own in grouped(errors, lambda e: (e.cell.split, e.cell.calibration_labels)).items():
+    for (split, labels), own in grouped(errors, lambda each: (each.cell.split, each.labels)).items():
         joints = sorted({each.cell.joint for each in own})
         lines = []
         for (kind, hours), fit in grouped(own, lambda each: (each.kind, each.hours)).items():
@@ -104,7 +116,7 @@ def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
             values = [rms(at[joint].mse) if joint in at else "–" for joint in joints]
             lines.append((kind, [f"{hours} h", "" if number is None else f"{number:,}", *values]))
         where = "shifted poses" if split == "ood" else "poses in distribution"
-        words = f"{where[0].upper()}{where[1:]}, {f'{labels:,} labels' if labels else 'no label'}:"
+        words = f"{where[0].upper()}{where[1:]}, {labels}:"
         heads = ["recorded", "robot time", "number", *map(joint_label, joints)]
         yield words, Table(heads, named_once(lines), texts=(0, 1))
 

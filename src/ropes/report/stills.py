@@ -52,8 +52,8 @@ def write_figures(folder: Path, out: Path, found: Results | None = None) -> tupl
 
 def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | Images]]:
     """The rest of a file's name, and its figure or pixels."""
-    cells = over_seeds(found.rows)
-    for axis in () if found.name == robot_hours.NAME else AXES:
+    cells = () if found.name == robot_hours.NAME else over_seeds(found.rows)  # whose chains are no anchors
+    for axis in AXES:
         for (setup, method), group in series(cells, axis).items():
             yield f"{setup}-{method}-{axis.replace('_', '-')}", error_curves(group, axis)
     for curves in label_curves(cells):
