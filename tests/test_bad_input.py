@@ -141,7 +141,7 @@ def test_camera_under_another_name_is_refused(tiny_run: Path, photos: Path, refu
     assert "has no column left; it needs right, left, elbow, wrist" in line
     (photos / "left").rename(photos / "top")
     line = refuse("predict {run} --images {at}", run=tiny_run, at=photos)
-    assert "has no folder left; it needs one of PNG images for each camera" in line
+    assert "has no folder left; it needs one of images for each camera" in line
 
 
 @pytest.mark.parametrize(

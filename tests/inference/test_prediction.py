@@ -218,15 +218,15 @@ def test_invalid_image_folders_are_reported(tiny_run: Path, one_camera: Path, fo
     (folder / "left" / "3.png").unlink()
     with pytest.raises(UserError, match=r"left/3\.png is missing; another camera has an image of that name"):
         list(predict_lines(tiny_run, folder))
-    with pytest.raises(UserError, match="has no folder right; it needs one of PNG images for each camera"):
+    with pytest.raises(UserError, match="has no folder right; it needs one of images for each camera"):
         list(predict_lines(tiny_run, folder / "left"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds no PNG images"):
+    with pytest.raises(UserError, match="holds no PNG or JPEG images"):
         list(predict_lines(one_camera, tmp_path / "empty"))
     with pytest.raises(UserError, match="is neither a folder nor a data set"):
         list(predict_lines(tiny_run, tmp_path / "nowhere"))
-    (tmp_path / "empty" / "photo.JPG").touch()
-    with pytest.raises(UserError, match=r"photo\.JPG is no PNG; convert it"):
+    (tmp_path / "empty" / "photo.TIF").touch()
+    with pytest.raises(UserError, match=r"photo\.TIF is no PNG or JPEG; convert it"):
         list(predict_lines(one_camera, tmp_path / "empty"))
 
 

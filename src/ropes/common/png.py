@@ -35,6 +35,10 @@ class NotAnImage(ValueError):
     """The bytes are not the expected image; the message says what they are."""
 
 
+class DamagedImage(NotAnImage):
+    """The bytes begin as an image, and are truncated or damaged."""
+
+
 def header(data: bytes) -> Header:
     """Read the header of a PNG.
 
@@ -73,7 +77,7 @@ def check_chunks(data: bytes) -> None:
     """Verify the checksum of every chunk.
 
     Raises:
-        NotAnImage: a chunk is truncated or its checksum differs.
+        DamagedImage: a chunk is truncated or its checksum differs.
     """
     position = 8
     while position + 12 <= len(data):
@@ -83,11 +87,11 @@ def check_chunks(data: bytes) -> None:
             break
         (stored,) = struct.unpack(">I", data[end - 4 : end])
         if zlib.crc32(data[position + 4 : end - 4]) != stored:
-            raise NotAnImage("damaged PNG (checksum differs)")
+            raise DamagedImage("damaged PNG (checksum differs)")
         if data[position + 4 : position + 8] == b"IEND":
             return
         position = end
-    raise NotAnImage("truncated PNG")
+    raise DamagedImage("truncated PNG")
 
 
 def decode(data: bytes | None, shape: Shape, side: int | None = None) -> NDArray[np.uint8]:
@@ -97,7 +101,7 @@ def decode(data: bytes | None, shape: Shape, side: int | None = None) -> NDArray
         uint8 pixels of that shape, or with sides of `side`.
 
     Raises:
-        NotAnImage: another size or type, or damaged.
+        NotAnImage: another size or type; or a `DamagedImage`.
     """
     check_header(data, shape)
     assert data is not None
@@ -107,7 +111,7 @@ def decode(data: bytes | None, shape: Shape, side: int | None = None) -> NDArray
         with PngImagePlugin.PngImageFile(io.BytesIO(data)) as image:
             return np.asarray(image) if side is None else letterbox(image, side)
     except (OSError, SyntaxError, ValueError, struct.error) as error:
-        raise NotAnImage(f"damaged PNG ({error})") from error
+        raise DamagedImage(f"damaged PNG ({error})") from error
 
 
 def bars(height: int, width: int) -> tuple[int, int]:

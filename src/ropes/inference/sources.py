@@ -1,9 +1,13 @@
-"""Reads the images of poses from PNG files, and labelled samples from CSV files."""
+"""Reads the images of poses from PNG and JPEG files, and labelled samples from CSV files."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
+from PIL import Image
 
 from ropes.common import png
 from ropes.common.arrays import Images
@@ -11,7 +15,10 @@ from ropes.errors import UserError
 from ropes.methods.run import Run
 
 Given = TypeVar("Given")
-_OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
+_IMAGES = {".png", ".jpeg", ".jpg"}
+_OTHER_IMAGES = {".bmp", ".gif", ".pgm", ".tif", ".tiff", ".webp"}
+#: First bytes of a JPEG file, and how its images are called.
+_JPEG, _MODES = b"\xff\xd8\xff", {"L": "grey"}
 
 
 def named_images(run: Run, images: Mapping[str, Given]) -> dict[str, Given]:
@@ -31,7 +38,7 @@ def files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
     """The image files of each pose, by camera.
 
     Raises:
-        UserError: a file or folder is missing, or a folder holds other images than PNG.
+        UserError: a file or folder is missing, or a folder holds other images than PNG and JPEG.
     """
     if folder.is_file():
         if len(run.cameras) > 1:
@@ -44,7 +51,7 @@ def files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
         poses = [{run.cameras[0]: path} for path in _images_in(folder)]
     else:
         if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
-            raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
+            raise UserError(f"{folder} has no folder {missing[0]}; it needs one of images for each camera")
         names = {camera: {path.name for path in _images_in(folder / camera)} for camera in run.cameras}
         every = sorted(set().union(*names.values()))
         for camera, present in names.items():
@@ -52,18 +59,18 @@ def files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
                 raise UserError(f"{folder / camera / absent[0]} is missing; another camera has an image of that name")
         poses = [{camera: folder / camera / name for camera in run.cameras} for name in every]
     if not poses:
-        raise UserError(f"{folder} holds no PNG images")
+        raise UserError(f"{folder} holds no PNG or JPEG images")
     return poses
 
 
 def _images_in(folder: Path) -> list[Path]:
-    """The PNG files of a folder, by name; other image files are an error."""
+    """The PNG and JPEG files of a folder, by name; other image files are an error."""
     paths = sorted(folder.iterdir())
     if others := [path for path in paths if path.suffix.lower() in _OTHER_IMAGES]:
         raise UserError(
-            f"{others[0]} is no PNG; convert it to 8-bit PNG, grey (BT.601) or RGB as in training, or remove it"
+            f"{others[0]} is no PNG or JPEG; convert it to 8-bit PNG, grey (BT.601) or RGB as in training, or remove it"
         )
-    return [path for path in paths if path.suffix.lower() == ".png"]
+    return [path for path in paths if path.suffix.lower() in _IMAGES]
 
 
 def read_image(run: Run, camera: str, path: Path) -> Images:
@@ -78,15 +85,32 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     try:
-        return png.decode(data, shape)
+        return _decoded_jpeg(data, shape) if data.startswith(_JPEG) else png.decode(data, shape)
+    except png.DamagedImage as error:
+        raise UserError(f"{path}: {error}; write it again") from error
     except png.NotAnImage as error:
         for other, its_shape in zip(run.cameras, run.shapes, strict=True):
             if its_shape != shape and png.has_shape(data, its_shape):
                 raise UserError(f"{path}: {error}; camera {other} has such images, give one of {camera}") from error
-        if png.has_shape(data, shape):
-            raise UserError(f"{path}: {error}; write it again") from error
         kind = "RGB" if len(shape) > 2 else "grey (BT.601)"
         raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on") from error
+
+
+def _decoded_jpeg(data: bytes, shape: png.Shape) -> Images:
+    """Pixels of an 8-bit JPEG of a shape, (H, W), in colour (H, W, 3).
+
+    Raises:
+        NotAnImage: another size or type; or a `DamagedImage`.
+    """
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as image:
+            pixels, kind = np.asarray(image), _MODES.get(image.mode, image.mode)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise png.DamagedImage(f"damaged JPEG ({error})") from error
+    if pixels.shape != shape:
+        wanted = f"{shape[0]}x{shape[1]} {'RGB' if len(shape) > 2 else 'grey'}"
+        raise png.NotAnImage(f"{pixels.shape[0]}x{pixels.shape[1]} {kind} image where {wanted} is expected")
+    return pixels
 
 
 def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str, str]]:

@@ -1,0 +1,50 @@
+"""JPEG files as images of poses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import predict_lines
+from tests import tiny
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tiny_data: Path) -> Path:
+    """A folder with one JPEG file for each camera."""
+    for camera, image in zip(tiny.CAMERAS, open_dataset(tiny_data).read_images(range(1))[0], strict=True):
+        (tmp_path / "photos" / camera).mkdir(parents=True)
+        Image.fromarray(image).save(tmp_path / "photos" / camera / "0.jpg", quality=95)
+    return tmp_path / "photos"
+
+
+def test_jpeg_files_are_read(tiny_run: Path, folder: Path) -> None:
+    images = []
+    for camera in tiny.CAMERAS:
+        with Image.open(folder / camera / "0.jpg") as image:
+            images.append(np.asarray(image))
+    (line,) = predict_lines(tiny_run, folder)
+    values = [json.loads(line)["joints"][joint] for joint in tiny.JOINTS]
+    np.testing.assert_allclose(values, Estimator.load(tiny_run).coordinates(np.array([images]))[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("colour", "16x16 RGB image where 16x16 grey is expected; convert it to 8-bit grey"),
+        ("size", "8x8 grey image where 16x16 grey is expected; convert it to 8-bit grey"),
+        ("cut", r"damaged JPEG \(.*\); write it again"),
+    ],
+)
+def test_wrong_jpeg_files_are_reported(tiny_run: Path, folder: Path, what: str, line: str) -> None:
+    path = folder / "left" / "0.jpg"
+    Image.new("RGB" if what == "colour" else "L", (8, 8) if what == "size" else (16, 16)).save(path)
+    if what == "cut":
+        path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(UserError, match=rf"left/0\.jpg: {line}"):
+        list(predict_lines(tiny_run, folder))
