@@ -23,8 +23,8 @@ from ropes.methods.training.validation_split import held_out_frames
 from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"
-#: Largest number of poses per regime. Standard errors of effects after unmixing are then about 1/40 (roots) to 1/10.
-MAX_POSES = 2000
+#: Largest number of poses per regime. Standard errors of effects after unmixing are then about 1/60 (roots) to 1/15.
+MAX_POSES = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
