@@ -83,7 +83,7 @@ def hold_out(
     Deviation: the sixteen objects held out of action-pairs follow from frequencies set by hand; the number of objects
     was doubled after the errors of a first test were inspected.  Why: with twenty objects most errors confused a few
     verbs.  Effect: results under systematic shift depend on one choice of objects, which no interval covers; experiment
-    "hold-outs", not run yet, draws five others by seed.
+    "hold-outs" draws five others by seed (docs/deltas.md).
 
     Args:
         counts: frequency of each action.
