@@ -89,7 +89,8 @@ def sampling_grid(moves: Tensor, size: tuple[int, int]) -> Tensor:
         [-radians * (width / height), one, -down / (height / 2)],
     ]
     affine = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
-    return functional.affine_grid(affine, [len(affine), 1, height, width], align_corners=False)
+    # In an exported graph `len` would be a constant.
+    return functional.affine_grid(affine, [affine.shape[0], 1, height, width], align_corners=False)
 
 
 def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:
