@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.figures import described, keep, options, table
+from benchmarks.figures import described, keep, options, origin, table
 from ropes.data.views import by_camera, squares
 from ropes.experiments.exporter import export, read_config
 from ropes.inference.estimator import Estimator
@@ -66,9 +66,8 @@ def measure(run: Path, seconds: float) -> dict[str, Any]:
 def written(found: Mapping[str, Any]) -> str:
     """The table of the page, and what it is of."""
     lines = [[name, f"{found[key]:.1f} ms"] for name, key in (("torch", "torch_ms"), ("onnxruntime", "onnx_ms"))]
-    of = f"{found['device']} ({found['processor']}), ropes {found['version']}, {found['turns']} turns."
-    greatest = f"Greatest difference of an angle: {found['difference']:.1g} rad."
-    return f"{table(['one pose, one core, float32', 'median'], lines)}\n{greatest} {of}\n"
+    of = f"Greatest difference of an angle: {found['difference']:.1g} rad. {origin(found)}, {found['turns']} turns."
+    return f"{table(['one pose, one core, float32', 'median'], lines)}\n{of}\n"
 
 
 def main() -> None:

@@ -42,6 +42,11 @@ def described(began: float) -> dict[str, Any]:
     return {**of, "seconds": round(time.monotonic() - began)}
 
 
+def origin(found: Mapping[str, Any]) -> str:
+    """The machine and the version of figures with the entries of `described`."""
+    return f"{found['device']} ({found['processor']}), ropes {found['version']}"
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column is text, all others numbers."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]

@@ -22,7 +22,7 @@ from typing import Any
 import av
 import numpy as np
 
-from benchmarks.figures import described, filled, options, table
+from benchmarks.figures import described, filled, options, origin, table
 from ropes.common.arrays import Floats
 from ropes.common.files import write_json, write_text
 from ropes.data.pictures import enlarge
@@ -178,12 +178,7 @@ def speed_table(found: dict[str, Any]) -> str:
         [f"memory after {found['watched'] / 10:.0f} s", f"{found['memory_mib_after_a_tenth']:.0f} MiB"],
         [f"memory after {found['watched']:.0f} s", f"{found['memory_mib_at_the_end']:.0f} MiB"],
     ]
-    return f"{table(['measured', 'value'], lines)}\n{origin(found)}\n"
-
-
-def origin(found: dict[str, Any]) -> str:
-    """The machine and the version of figures, one sentence."""
-    return f"{found['device']} ({found['processor']}), ropes {found['version']}, {found['seconds']} s."
+    return f"{table(['measured', 'value'], lines)}\n{origin(found)}, {found['seconds']} s.\n"
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from benchmarks.figures import described, keep, options, table
+from benchmarks.figures import described, keep, options, origin, table
 from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.videos import import_extra
@@ -118,8 +118,7 @@ def written(found: Mapping[str, Any]) -> str:
         for row in found["rows"]
     ]
     heads = ["video", "import", "times real time", "the same on one core", "peak memory"]
-    of = f"{found['device']} ({found['processor']}), ropes {found['version']}, {found['seconds']} s."
-    return f"{table(heads, lines)}\n{of}\n"
+    return f"{table(heads, lines)}\n{origin(found)}, {found['seconds']} s.\n"
 
 
 def main() -> None:

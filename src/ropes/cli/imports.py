@@ -273,10 +273,10 @@ class Import:
             common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
             import_factors(self.source, **common)
         else:
-            from ropes.data.causal_model_file import read_causal_models
-            from ropes.data.mpi3d import AXES
-
             if self.policies is not None:
+                from ropes.data.causal_model_file import read_causal_models
+                from ropes.data.mpi3d import AXES
+
                 common["models"] = read_causal_models(self.policies, AXES)
             anchors = _ANCHORS if self.anchors is None else self.anchors
             dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)

@@ -152,11 +152,11 @@ class _Camera:
         frames, shape = self._frames(rows), self.shape
         for (episode, number), image in zip(frames, self._recording.images(self.name, frames), strict=True):
             stored = self._view.apply(image)
-            where = f"{self._recording.episodes[episode].name}: frame {number} of camera {self.name}"
-            if stored.ndim != len(shape):
-                own, others = ("RGB" if each > 2 else "grey" for each in (stored.ndim, len(shape)))
-                raise UserError(f"{where} is {own}, and others are {others}; record one kind, or use --grey")
             if image.shape[:2] != self._size or stored.shape != shape:
+                where = f"{self._recording.episodes[episode].name}: frame {number} of camera {self.name}"
+                if stored.ndim != len(shape):
+                    own, others = ("RGB" if each > 2 else "grey" for each in (stored.ndim, len(shape)))
+                    raise UserError(f"{where} is {own}, and others are {others}; record one kind, or use --grey")
                 raise UserError(
                     f"{where} is stored as {stored.shape} from {_pixels(image.shape)}, and others as {shape} from "
                     f"{_pixels(self._size)}; record one size"

@@ -15,6 +15,7 @@ from scipy import ndimage
 
 from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
+from ropes.evaluation.drift.statistics import spread_of
 from ropes.models.alignment import NEAR, other_place
 from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, changed_areas, crowded_share
 from ropes.models.registration import Registration
@@ -131,19 +132,21 @@ def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuis
     moved = np.median(seen.moves[-tenth:], axis=0) - np.median(seen.moves[:tenth], axis=0)
     still_edges = (np.hypot(*np.gradient(seen.background)) > _EDGE) & (deviation < max(CHANGED, 2 * noise))
     textured = still_edges.mean() > _TEXTURED
-    moved_background = _moved_background(seen.residuals * usable, noise)
-    # Each half before its own background: what changed for good is no passer-by.
-    halves = 2 if moved_background > _OTHER_BACKGROUND else 1
-    areas = [_areas(part) for part in np.array_split(seen.composites, halves)]
-    return Nuisances(
-        light=GAMMA * _deviation(np.log2(seen.gain)),
+    crowded = moved_background = float("nan")
+    if mixed:
+        moved_background = _moved_background(seen.residuals * usable, noise)
+        # Each half before its own background: what changed for good is no passer-by.
+        parts = np.array_split(seen.composites, 2 if moved_background > _OTHER_BACKGROUND else 1)
+        crowded = float(np.mean([crowded_share(_areas(part)) for part in parts]))
+    return Nuisances(  # spreads by quantiles, which frames with passers-by hardly change
+        light=GAMMA * float(spread_of(np.log2(seen.gain))),
         noise=noise,
-        jitter=_deviation(np.diff(seen.moves[:, :2], axis=0)) / np.sqrt(2) if textured else float("nan"),
+        jitter=float(spread_of(np.diff(seen.moves[:, :2], axis=0).ravel())) / np.sqrt(2) if textured else float("nan"),
         creep=float(np.linalg.norm(moved[:2]) + abs(moved[2])) if textured else float("nan"),
         blur=_blur(seen.background),
         saturated=float(saturated.mean()),
-        crowded=float(np.mean([crowded_share(each) for each in areas])) if mixed else float("nan"),
-        moved_background=moved_background if mixed else float("nan"),
+        crowded=crowded,
+        moved_background=moved_background,
     )
 
 
@@ -162,11 +165,6 @@ def _noise(residuals: Floats) -> Floats:
     added = np.random.default_rng(0).uniform(-0.5, 0.5, residuals.shape)
     deviation = MAD_TO_STD * np.median(np.abs(residuals - np.median(residuals, axis=0) + added), axis=0)
     return np.sqrt(np.maximum(deviation**2 - (MAD_TO_STD / 4) ** 2, 0))
-
-
-def _deviation(values: Floats) -> float:
-    """Standard deviation by the 16% and 84% quantiles, which frames with passers-by hardly change."""
-    return float(np.diff(np.quantile(values, [0.16, 0.84]))[0] / 2)
 
 
 class _Seen(NamedTuple):
