@@ -34,9 +34,9 @@ CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
 SIDE = 16
 #: Poses in the test split: just enough for the evaluation by the paper's protocol.
 TESTED = PAPER_SIZES.fit + PAPER_SIZES.test
-#: Of evaluations whose figures do not count.
 #: Methods that read labels.
 LABELLED = tuple(name for name in METHODS if method_named(name).reads_labels)
+#: Of evaluations whose figures do not count.
 SIZES = ProtocolSizes(repeats=2, fit=40, test=20)
 
 

@@ -41,3 +41,8 @@ class Rows(Generic[_Element]):
         """The array, of which some rows must have been put."""
         assert self.values is not None
         return self.values
+
+
+def evenly(count: int, most: int) -> Ints:
+    """At most so many whole numbers below `count`, evenly spaced, with the first and the last."""
+    return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ropes.common import png
+from ropes.common.arrays import evenly
 
 _IMAGES_PER_SHARD = 16
 
@@ -30,7 +31,7 @@ class Moments:
             if feature["dtype"] == "image":
                 *sides, channels = feature["shape"]
                 shape = (*sides, channels) if channels == 3 else tuple(sides)
-                rows = np.unique(np.linspace(0, len(column) - 1, _IMAGES_PER_SHARD).round().astype(int))
+                rows = evenly(len(column), _IMAGES_PER_SHARD)
                 data = column.field("bytes").take(pa.array(rows)).to_pylist()
                 pixels = np.stack([png.decode(image, shape) for image in data])
                 self._count(name, pixels.reshape(-1, channels).astype(np.float64) / 255, len(rows))

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes import __version__
+from ropes.common.arrays import evenly
 from ropes.common.files import read_json, write_json, write_text
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
@@ -120,7 +121,7 @@ def _images(estimator: Estimator, dataset: Dataset) -> Views:
     """Images of a test split, or of the training split where there is none."""
     split = next((name for name in ("test-id", *dataset.splits) if name in dataset.splits), "train")
     rows = dataset.frames(split).index
-    chosen = np.unique(np.linspace(0, len(rows) - 1, _COMPARED).round().astype(np.int64))
+    chosen = evenly(len(rows), _COMPARED)
     return images_of(estimator.run, dataset, rows[chosen])
 
 

@@ -271,6 +271,24 @@ def test_frames_of_different_sizes_are_refused(import_one: ImportOne, tmp_path: 
     assert not (tmp_path / "data").exists()
 
 
+def test_frame_of_another_camera_is_refused(import_one: ImportOne, tmp_path: Path) -> None:
+    folder, of_frame = tmp_path / "frames", angles(4)
+    for number, camera in enumerate(("left", "right")):
+        (folder / camera).mkdir(parents=True)
+        room = np.kron(np.random.default_rng(number).uniform(30, 90, (6, 8)), np.ones((8, 8)))[..., None]
+        for k, angle in enumerate(of_frame):
+            Image.fromarray(np.maximum(picture(angle), room).astype(np.uint8)).save(folder / camera / f"{k:04d}.png")
+    write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k % 3]) for k in range(12)])
+    own = (folder / "left" / "0007.png").read_bytes()
+    (folder / "left" / "0007.png").write_bytes((folder / "right" / "0007.png").read_bytes())
+    for crops in (False, True):
+        with pytest.raises(UserError, match=r"frame 7 of camera left shows what camera right sees; take it out, or"):
+            import_one(folder, crop_to_motion=crops)
+        assert not (tmp_path / "data").exists()
+    (folder / "left" / "0007.png").write_bytes(own)
+    import_one(folder)
+
+
 def test_damaged_frame_leaves_no_output(import_one: ImportOne, tmp_path: Path) -> None:
     folder, of_frame = tmp_path / "frames", angles(2)
     write_frames(folder, of_frame, "left")

@@ -155,6 +155,16 @@ def test_camera_nuisances_are_measured_and_printed(data: Path) -> None:
         assert f"camera {camera}: exposure ±" in stream.getvalue()
 
 
+def test_frames_of_the_other_camera_are_counted(tmp_path: Path) -> None:
+    rooms = np.kron([[[180, 0], [0, 180]], [[0, 180], [180, 0]]], np.ones((24, 24))).astype(np.uint8)
+    pixels = images().repeat(3, axis=-1).repeat(3, axis=-2) // 4 + rooms
+    pixels[:6] = pixels[:6, :, ::-1]  # a tenth of the anchors
+    data = tiny.write_data(tmp_path / "data", described=False, images={"train": pixels}, states=None)
+    found = inspect_data(data, show=False)
+    for camera, other in (tiny.CAMERAS, tiny.CAMERAS[::-1]):
+        assert any(f"camera {camera}: 1" in line and f"what camera {other} sees" in line for line in found.advice)
+
+
 def test_sample_is_bounded_and_keeps_whole_anchors(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ropes.data.layout import open_dataset
 

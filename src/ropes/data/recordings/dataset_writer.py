@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ropes.common import files, png
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats, Images, evenly
 from ropes.common.hardware import usable_cores
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
+from ropes.data.own_camera import OwnCamera
 from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.look import Looks
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams
@@ -30,6 +31,8 @@ from ropes.errors import UserError
 ORIGIN = "meta/origin.parquet"
 #: Uncompressed bytes of the images in a data file: memory that an import needs.
 BYTES_PER_SHARD = 100_000_000
+#: Poses whose frames show what each camera sees.
+_REFERENCES = 9
 
 
 def request_of(path: Path, streams: Streams, options: ImportOptions, views: Mapping[str, View]) -> dict[str, object]:
@@ -81,6 +84,8 @@ def write(
     shapes = {camera.name: camera.shape for camera in cameras}
     if len({len(shape) for shape in shapes.values()}) > 1:
         raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
+    some = np.sort(order)[evenly(len(order), _REFERENCES)]
+    seen = OwnCamera({camera.name: camera.images(some) for camera in cameras})
     request = {
         **request,
         "dropped": dict(made.dropped),
@@ -99,7 +104,7 @@ def write(
     def images(frames: Floats) -> Iterator[list[bytes]]:
         rows = frames[:, -1].astype(np.int64)
         looks.write(out, views)
-        yield from encoded(zip(*(camera.stored(rows) for camera in cameras), strict=True))
+        yield from encoded(zip(*(camera.stored(rows, seen) for camera in cameras), strict=True))
 
     robot = recording.record.get("robot")
     dataset = building.build(
@@ -128,7 +133,7 @@ class _Camera:
     def __init__(self, recording: Recording, made: Plan, k: int, view: View, first: int) -> None:
         self._recording, self._poses, self._k, self._view = recording, made.poses, k, view
         self.name = recording.cameras[k]
-        with closing(recording.images(self.name, self._frames(np.array([first])))) as stream:
+        with closing(self.images(np.array([first]))) as stream:
             image = next(stream)
         view.require_inside(self.name, image)
         self._size, self.shape = (image.shape[0], image.shape[1]), view.apply(image).shape
@@ -137,6 +142,10 @@ class _Camera:
         """Episode and frame of some poses."""
         frames = self._poses.frames[rows, self._k].tolist()
         return list(zip(self._poses.episode[rows].tolist(), frames, strict=True))
+
+    def images(self, rows: NDArray[np.int64]) -> Generator[Images, None, None]:
+        """The images of some poses as they were recorded."""
+        return self._recording.images(self.name, self._frames(rows))
 
     def record(self) -> dict[str, object]:
         """Name and view; intrinsics, width and height of the stored images where the calibration is known."""
@@ -147,13 +156,21 @@ class _Camera:
             return content
         return {**content, "intrinsics": matrix.tolist(), "width": self.shape[1], "height": self.shape[0]}
 
-    def stored(self, rows: NDArray[np.int64]) -> Generator[Images, None, None]:
-        """The images of some poses as they are stored; all must have the size of the first one."""
+    def stored(self, rows: NDArray[np.int64], seen: OwnCamera) -> Generator[Images, None, None]:
+        """The images of some poses as they are stored; all must have the size of the first one.
+
+        Args:
+            rows: of the poses.
+            seen: what each camera sees; a frame of another camera is refused.
+        """
         frames, shape = self._frames(rows), self.shape
         for (episode, number), image in zip(frames, self._recording.images(self.name, frames), strict=True):
             stored = self._view.apply(image)
-            if image.shape[:2] != self._size or stored.shape != shape:
+            other = seen.other(self.name, image)
+            if other is not None or image.shape[:2] != self._size or stored.shape != shape:
                 where = f"{self._recording.episodes[episode].name}: frame {number} of camera {self.name}"
+                if other is not None:
+                    raise UserError(f"{where} shows what camera {other} sees; take it out, or exchange the two")
                 if stored.ndim != len(shape):
                     own, others = ("RGB" if each > 2 else "grey" for each in (stored.ndim, len(shape)))
                     raise UserError(f"{where} is {own}, and others are {others}; record one kind, or use --grey")

@@ -9,6 +9,7 @@ from PIL import Image as Pictures
 from PIL import ImageDraw
 
 from ropes.common import files
+from ropes.common.arrays import evenly
 from ropes.data.recordings.plan import ImportOptions, read_streams, views_of
 from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.survey import CameraSurvey
@@ -54,7 +55,7 @@ def preview_recording(path: Path, *, folder: Path, options: ImportOptions) -> tu
     _, recording = open_recording(path, options.streams)
     streams = read_streams(recording, options)
     seen = [(number, frames) for number, views in enumerate(streams.views) for frames in views.frames.tolist()]
-    chosen = [seen[k] for k in np.unique(np.linspace(0, len(seen) - 1, _PREVIEWED).round().astype(int))]
+    chosen = [seen[k] for k in evenly(len(seen), _PREVIEWED)]
     views, lines = views_of(recording, options), []
     for k, camera in enumerate(recording.cameras):
         wanted = [(episode, frames[k]) for episode, frames in chosen]

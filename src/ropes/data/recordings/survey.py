@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pictures
 
 from ropes.common import files
-from ropes.common.arrays import Images
+from ropes.common.arrays import Images, evenly
 from ropes.common.progress import progress as show_progress
 from ropes.data.recordings.source import FrameId, Recording
 from ropes.data.recordings.views import Box, View
@@ -174,7 +174,7 @@ def survey(
         saved = time.monotonic()
         for camera, wanted in frames.items():
             state = found.setdefault(camera, CameraSurvey())
-            chosen = set(np.unique(np.linspace(0, len(wanted) - 1, _SAMPLES).round().astype(int)).tolist())
+            chosen = set(evenly(len(wanted), _SAMPLES).tolist())
             with closing(recording.images(camera, wanted[state.done :])) as stream:
                 for image in stream:
                     turned = views[camera].turned(image)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Floats, evenly
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder, open_dataset
 from ropes.data.recordings.plan import ImportOptions
@@ -166,7 +166,7 @@ def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Refe
         options = replace(options, state="radians", streams=Options(), rotate={}, crop={})
         if imported.state_names is None:
             rows = imported.frames(next(iter(imported.splits))).index
-            rows = rows[np.unique(np.linspace(0, len(rows) - 1, _REFERENCE).round().astype(np.int64))]
+            rows = rows[evenly(len(rows), _REFERENCE)]
             pixels = network_planes(estimator, images_of(estimator.run, imported, rows))
             return Reference(path.name, pixels, None, imported)
     frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)

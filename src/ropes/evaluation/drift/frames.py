@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.common.arrays import Floats, Images, Ints
+from ropes.common.arrays import Floats, Images, Ints, evenly
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -143,7 +143,7 @@ def read_frames(
             step = float(np.median(np.diff(seen.times))) if len(seen.times) > 1 else 1.0
             times.append(begin + seen.times - seen.times[0])
             begin = float(times[-1][-1]) + step
-    rows = np.unique(np.linspace(0, total - 1, min(frames, total)).round().astype(np.int64))
+    rows = evenly(total, frames)
     numbers = np.concatenate([np.full(len(seen.times), number) for number, *_, seen in parts])
     stamps = np.concatenate([seen.times for *_, seen in parts])
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, Regime
+from ropes.common.arrays import evenly
 from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
 from ropes.common.stores import Location
@@ -15,6 +16,7 @@ from ropes.data.chains import frames_per_move, has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.own_camera import exchanged
 from ropes.errors import UserError
 from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
@@ -145,6 +147,10 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
     nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
     sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
+    at_the_setup += [
+        f"camera {camera}: {share:.0%} of the frames show what camera {other} sees; exchange them"
+        for camera, (other, share) in exchanged(dict(zip(dataset.cameras, sample.images, strict=True))).items()
+    ]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     numbers = {joint: _numbers(dataset, joint) for joint in dataset.joints}
     return Inspection(
@@ -190,7 +196,7 @@ def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: boo
         for view, (camera, images) in enumerate(zip(cameras, sample.images, strict=True)):
             height, width = images.shape[1:3]
             most = max(60, min(300, 300 * 128 * 128 // (height * width)))
-            rows = np.unique(np.linspace(0, len(sample) - 1, most).astype(int))
+            rows = evenly(len(sample), most)
             found[camera] = measure(images[rows], mixed=mixed)
             update(view + 1)
     return found

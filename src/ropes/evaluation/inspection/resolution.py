@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.common.arrays import Ints
+from ropes.common.arrays import Ints, evenly
 from ropes.data.pictures import letterbox
 from ropes.evaluation.inspection.motion import LEVELS, alone_or_all, pairs_with_anchors
 from ropes.evaluation.inspection.sample import Disturbance, Sample
@@ -83,7 +83,7 @@ def resolution(
         level, crowd = disturbance.levels[view], disturbance.crowded[:, view]
         alone = alone_or_all(~(crowd[pose] | crowd[anchor]))
         pose, anchor = pose[alone], anchor[alone]
-    chosen = np.unique(np.linspace(0, len(pose) - 1, _PAIRS).round().astype(np.int64))
+    chosen = evenly(len(pose), _PAIRS)
     pixels, window_pixels, lost = compare_sizes(
         sample.images[view], pose[chosen], anchor[chosen], shape.image_size, zoom * shape.image_size, level
     )

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.common.arrays import Bools, Images, Ints
+from ropes.common.arrays import Bools, Images, Ints, evenly
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
@@ -121,13 +121,12 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     Returns:
         At most 100 poses of each regime, with registered frames; the given sample and None for renderings.
     """
-    first = np.unique(np.linspace(0, len(sample) - 1, _FRAMES).round().astype(np.int64))
+    first = evenly(len(sample), _FRAMES)
     recorded = [are_recorded(_planes(camera[first])) for camera in sample.images]
     if not any(recorded):
         return sample, None
     regimes = [sample.rows(regime) for regime in np.unique(sample.regime)]
-    evenly = [rows[np.unique(np.linspace(0, len(rows) - 1, _POSES).astype(np.int64))] for rows in regimes]
-    rows = np.sort(np.concatenate(evenly))
+    rows = np.sort(np.concatenate([rows[evenly(len(rows), _POSES)] for rows in regimes]))
     if sample.chains:
         rows = np.flatnonzero(np.isin(sample.anchor, _first_chains(sample.anchor, len(rows))))
     images: list[Images] = []

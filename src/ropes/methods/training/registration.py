@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.arrays import Rows
+from ropes.common.arrays import Rows, evenly
 from ropes.common.files import read_json
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
@@ -58,7 +58,7 @@ def register(
     """
     if not wanted:
         return images, None
-    rows = np.unique(np.linspace(0, len(images) - 1, _FRAMES).round().astype(np.int64))
+    rows = evenly(len(images), _FRAMES)
     frames = torch.from_numpy(images.pixels(rows))
     views = frames.shape[1] // images.channels
     if not are_recorded(frames, views):
