@@ -1,6 +1,6 @@
 """Measures the whole road with the simulated arm: record, inspect, fit, calibrate without labels, watch.
 
-    python -m benchmarks.road --work FOLDER [--hours 2 4 8] [--level webcam] [--anchors 1200] [--test-anchors 150]
+    python -m benchmarks.road --work FOLDER [--hours 2 4 8] [--level webcam] [--anchors 1800] [--test-anchors 150]
         [--seed 0] [--fit OPTION=VALUE ...] [--out FILE] [--page]
 
 The commands are those of a user: `ropes record --robot simulated` with dynamics, delays and the faults of --level, and
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of recordings and runs")
     parser.add_argument("--hours", type=float, nargs="+", default=[2.0, 4.0, 8.0])
     parser.add_argument("--level", default="webcam", help="of the cameras' faults")
-    parser.add_argument("--anchors", type=int, default=1_200, help="to record; enough for the most hours")
+    parser.add_argument("--anchors", type=int, default=1_800, help="to record; enough for the most hours")
     parser.add_argument("--test-anchors", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fit", nargs="*", default=[], help="further options of ropes fit for a trial, as foreign=0")

@@ -65,7 +65,7 @@ def test_the_page_shows_the_limits_of_the_example() -> None:
 
 def test_the_page_names_extras_that_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    [named] = re.findall(r"pip install 'ropes\[([\w,]+)\]'", PAGE)
+    [named] = re.findall(r"pip install -e '\.\[([\w,]+)\]'", PAGE)
     assert set(named.split(",")) <= extras.keys()
 
 

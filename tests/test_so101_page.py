@@ -83,7 +83,7 @@ def test_the_page_shows_the_ranges_of_the_setting() -> None:
 
 def test_the_page_names_extras_that_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = ",".join(re.findall(r"pip install\s+'ropes\[([\w,]+)\]'", PAGE)).split(",")
+    named = ",".join(re.findall(r"pip install\s+-e '\.\[([\w,]+)\]'", PAGE)).split(",")
     assert len(named) > 3
     assert set(named) <= extras.keys()
 

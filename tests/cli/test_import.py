@@ -103,6 +103,11 @@ def test_a_preview_imports_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
     assert sorted(path.name for path in (tmp_path / "look").iterdir()) == ["preview-left.png", "preview-right.png"]
     assert not (tmp_path / "data").exists()
+    words = f"import {BAG} --preview {tmp_path / 'again'} --crop none"
+    assert cli.main(words.split()) == 0
+    assert not Path("again.options.yaml").exists()
+    line = refusal(capsys, "import", str(BAG))
+    assert line == "give --out FOLDER for the data set, or --preview FOLDER for pictures alone"
 
 
 def test_pair_recordings_refuse_options_for_arm_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ from tests.command_line import refusal
         ("R --camera a --topic /arm --publish a.mcap", "--topic goes with --publish ws://HOST:PORT; add it, or"),
         (
             "panda-2c --camera 0 --no-page --publish -",
-            "--camera has 1 sources; this run reads 2 cameras: cam45",
+            "--camera: this run reads cam45",
         ),
         ("panda-2c --camera a.mp4 b.mp4 --no-page --publish -", "a.mp4 is missing"),
         ("panda-2c --camera a b --crop c=0,0,9,9 --no-page --publish -", "is missing"),

@@ -8,10 +8,13 @@ import pytest
 from PIL import Image
 
 from ropes.data.layout import open_dataset
+from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import predict_lines
+from ropes.inference.sources import read_image
 from tests import tiny
+from tests.estimators import run_of
 
 
 @pytest.fixture
@@ -31,6 +34,22 @@ def test_jpeg_files_are_read(tiny_run: Path, folder: Path) -> None:
     (line,) = predict_lines(tiny_run, folder)
     values = [json.loads(line)["joints"][joint] for joint in tiny.JOINTS]
     np.testing.assert_allclose(values, Estimator.load(tiny_run).coordinates(np.array([images]))[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_whole_images_are_cropped_as_the_recording_was(suffix: str, tmp_path: Path) -> None:
+    view = View(rotate=90, crop=(2, 4, 32, 32), size=16, grey=True)
+    run = run_of(views={"right": view.to_dict()})
+    image = np.kron(np.random.default_rng(0).integers(0, 255, (5, 6, 3)), np.ones((8, 8, 1))).astype(np.uint8)
+    path = tmp_path / f"raw.{suffix}"
+    Image.fromarray(image).save(path)
+    with Image.open(path) as stored:
+        np.testing.assert_array_equal(read_image(run, "right", path), view.apply(np.asarray(stored)))
+    with pytest.raises(UserError, match=r"of the size trained on$"):
+        read_image(run, "left", path)  # whose view is not known
+    Image.fromarray(image[:20]).save(path)
+    with pytest.raises(UserError, match=r"of the size trained on, or give the camera's whole image$"):
+        read_image(run, "right", path)
 
 
 @pytest.mark.parametrize(

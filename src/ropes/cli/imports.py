@@ -45,8 +45,8 @@ class Import:
     of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), MPI3D's mpi3d_real.npz
     (docs/photographs.md), a table (CSV or Parquet) of images with their factors, or an image data set of the causal
     chambers (docs/tables.md)."""
-    out: Path
-    """Folder of the data set."""
+    out: Path | None = None
+    """Folder of the data set (required without --preview)."""
     cameras: tuple[str, ...] = ()
     """Names of the cameras to import; for a bag also NAME=TOPIC; for MPI3D top, center, bottom. All if omitted. For a
     folder of DREAM: name of its camera, rgb if omitted."""
@@ -65,7 +65,8 @@ class Import:
     """Table (CSV or Parquet) for a video or a folder of frames, with columns time (seconds) or frame, policy, and joint
     positions."""
     joint_columns: tuple[str, ...] = ()
-    """Columns of --log with the joint positions; all columns of numbers if omitted."""
+    """Columns of --log with the joint positions; all columns of numbers if omitted. For a bag: joints that its messages
+    must have if several nodes publish; those with the most joints if omitted."""
     offset: float = 0.0
     """Seconds to add to the times of --log, for videos."""
     frames: Literal["every", "stretch", "dwell"] | None = None
@@ -136,6 +137,8 @@ class Import:
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, test_anchors=self.test_anchors, labelled=self.labelled)
         at_least(1, anchors=self.anchors, samples=self.samples)
+        if self.out is None and self.preview is None:
+            raise UserError("give --out FOLDER for the data set, or --preview FOLDER for pictures alone")
         if self.anchors is not None and self.samples is not None:
             raise UserError("--anchors and --samples are two kinds of data sets; leave one of them out")
         if self.policies is not None and self.samples is not None:
@@ -151,8 +154,15 @@ class Import:
             raise UserError(f"{self.source} does not exist; give a recording's file or folder")
         self._import()
         if self.preview is None:
-            write_options(self, options_beside(self.out))
-            print(f"wrote {self.out}")
+            write_options(self, options_beside(self._folder))
+            print(f"wrote {self._folder}")
+
+    @property
+    def _folder(self) -> Path:
+        """Folder of the data set, which only a preview does without."""
+        if self.out is None:
+            raise UserError("--preview shows recordings; give --out FOLDER")
+        return self.out
 
     def _import(self) -> None:
         """Import it, or with --preview show what would be imported."""
@@ -195,7 +205,7 @@ class Import:
             for line in preview_recording(self.source, folder=self.preview, options=self._options()):
                 print(line)
             return
-        print(import_recording(self.source, out=self.out, options=self._options()))
+        print(import_recording(self.source, out=self._folder, options=self._options()))
 
     def _options(self) -> "ImportOptions":
         """The options of an import, parsed."""
@@ -220,7 +230,7 @@ class Import:
         view = self._view(camera, f"the camera of a folder of DREAM is {camera} here (--cameras)")
         given = {} if self.test_share is None else {"test_share": self.test_share}
         options = DreamOptions(urdf=self.urdf, camera=camera, view=view, **given)
-        print(import_dream(self.source, out=self.out, options=options))
+        print(import_dream(self.source, out=self._folder, options=options))
 
     def _view(self, camera: str, only: str) -> "View":
         """What happens to the images of the only camera; `only` names it if an option names another one."""
@@ -246,7 +256,7 @@ class Import:
         else:
             source = read_factor_table(find_table(self.source), columns)
         share = TEST_SHARE if self.test_share is None else self.test_share
-        print(import_factor_images(source, out=self.out, view=view, test_share=share, seed=self.seed))
+        print(import_factor_images(source, out=self._folder, view=view, test_share=share, seed=self.seed))
 
     def _import_pairs(self) -> None:
         from ropes.data.import_pairs import import_pairs
@@ -257,7 +267,7 @@ class Import:
             raise UserError("--image-size of Causal Triplet's pairs is one number; leave the camera out")
         import_pairs(
             self.source,
-            out=self.out,
+            out=self._folder,
             image_size=size.get(None, _PAIRS_SIZE),
             manifest=self.manifest,
             boxes=self.boxes,
@@ -267,7 +277,7 @@ class Import:
     def _import_photographs(self) -> None:
         from ropes.data.import_mpi3d import SHARED, import_anchors, import_factors
 
-        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "cameras": self.cameras, "grey": self.grey}
+        common: dict[str, Any] = {"out": self._folder, "seed": self.seed, "cameras": self.cameras, "grey": self.grey}
         common["fixed"] = parse_numbers("--fixed", self.fixed)
         if self.samples is not None:
             common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}

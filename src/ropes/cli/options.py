@@ -173,6 +173,10 @@ def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
     Raises:
         UserError: a parameter is missing, unknown or no number, or two cameras share a name.
     """
+    if plain := [text for text in texts if ":" not in text and "=" in text]:
+        raise UserError(
+            f"camera {plain[0]}: a simulated camera has a place, {_CAMERA_FORM}; sources are for real robots"
+        )
     cameras = tuple(_camera(text) for text in texts)
     names = [camera.name for camera in cameras]
     if repeated := [name for name in names if names.count(name) > 1]:

@@ -154,14 +154,18 @@ class Record:
 
     def _arm(self) -> "ArmOptions":
         from ropes.data.recorder.arm import ArmOptions
+        from ropes.data.recorder.limits import joints_in
         from ropes.data.recordings.views import by_camera, parse_size
 
+        joints = self.joints
+        if self.ranges and not joints and self.limits is not None:
+            joints = joints_in(self.limits)
         size = by_camera("--image-size", self.image_size, parse_size)
         if self._simulated and size.keys() - {None}:
             raise UserError("--image-size of simulated cameras is one number; leave the camera out")
         parsed = {
             "urdf": None if self.urdf is None else str(self.urdf),
-            "ranges": parse_ranges(self.joints, self.ranges) if self.ranges else (),
+            "ranges": parse_ranges(joints, self.ranges) if self.ranges else (),
             "simulated": self._simulated,
             "cameras": parse_cameras(self.cameras) if self._simulated else (),
             "image_size": size.get(None, _SIZE),

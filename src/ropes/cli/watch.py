@@ -45,6 +45,9 @@ class Watch:
     """Where to send estimates: - for JSON lines on standard output, ws://HOST:PORT for ROS 2 (rosbridge), FILE.mcap."""
     topic: str | None = None
     """Topic of the JointState messages on the rosbridge; /ropes/joint_states if omitted."""
+    publish_flagged: bool = False
+    """Publish JointState of poses out of distribution too; otherwise only their flag, on out_of_distribution beside the
+    topic."""
     filter: Literal["none", "kalman"] = "none"
     """Filter of the angles over time: kalman, with the estimator's standard deviations."""
     acceleration: float | None = None
@@ -82,6 +85,8 @@ class Watch:
             raise UserError("--acceleration goes with --filter kalman; add it, or leave --acceleration out")
         if self.topic is not None and not any(target.startswith(("ws://", "wss://")) for target in self.publish):
             raise UserError("--topic goes with --publish ws://HOST:PORT; add it, or leave --topic out")
+        if self.publish_flagged and not any(target.startswith(("ws://", "wss://")) for target in self.publish):
+            raise UserError("--publish-flagged goes with --publish ws://HOST:PORT; add it, or leave the option out")
         if not self.page and not self.publish:
             raise UserError("--no-page leaves nothing to do; add --publish - for JSON lines")
 

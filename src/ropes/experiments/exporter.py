@@ -16,6 +16,7 @@ from ropes.common.files import read_json, write_json, write_text
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.recordings.views import views_as_recorded
 from ropes.data.views import Views, by_camera, count, squares, take
 from ropes.errors import UserError
 from ropes.evaluation.results import Results
@@ -136,6 +137,7 @@ def _config(run: Path, kind: Format, estimator: Estimator, network: ExportedEsti
     }
     each_joint = {"dtype": "float32", "shape": joints, "unit": unit}
     intervals = estimator.intervals
+    views = views_as_recorded(dict(zip(identity.cameras, identity.shapes, strict=True)), identity.views, {}, {})
     return {
         "library_name": "ropes",
         "format": kind,
@@ -143,7 +145,13 @@ def _config(run: Path, kind: Format, estimator: Estimator, network: ExportedEsti
         "method": identity.method,
         "joints": list(identity.joints),
         "cameras": [
-            {"name": camera, "height": height, "width": width, "channels": identity.channels}
+            {
+                "name": camera,
+                "height": height,
+                "width": width,
+                "channels": identity.channels,
+                "view": views[camera].to_dict() if camera in identity.views else None,
+            }
             for camera, (height, width, *_) in zip(identity.cameras, identity.shapes, strict=True)
         ],
         "inputs": [

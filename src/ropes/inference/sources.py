@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from PIL import Image
 from ropes.common import png
 from ropes.common.arrays import Images
 from ropes.errors import UserError
+from ropes.inference.live.frames import Fit
 from ropes.methods.run import Run
 
 Given = TypeVar("Given")
@@ -76,6 +78,8 @@ def _images_in(folder: Path) -> list[Path]:
 def read_image(run: Run, camera: str, path: Path) -> Images:
     """The image of a camera, (H, W), in colour (H, W, 3).
 
+    Of a run on a recording, the camera's whole images are turned, cropped and shrunk as the training images were.
+
     Raises:
         UserError: the file is missing or damaged, or its image has another size or type than the run's.
     """
@@ -89,11 +93,24 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
     except png.DamagedImage as error:
         raise UserError(f"{path}: {error}; write it again") from error
     except png.NotAnImage as error:
+        if camera in run.views and (whole := _whole(data)) is not None:
+            with suppress(UserError):
+                return Fit(run)(camera, whole)
         for other, its_shape in zip(run.cameras, run.shapes, strict=True):
             if its_shape != shape and png.has_shape(data, its_shape):
                 raise UserError(f"{path}: {error}; camera {other} has such images, give one of {camera}") from error
         kind = "RGB" if len(shape) > 2 else "grey (BT.601)"
-        raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on") from error
+        raw = ", or give the camera's whole image" if camera in run.views else ""
+        raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on{raw}") from error
+
+
+def _whole(data: bytes) -> Images | None:
+    """Pixels of an 8-bit image of any size, grey (H, W) or RGB (H, W, 3); None of any other."""
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG", "JPEG"]) as image:
+            return np.asarray(image) if image.mode in ("L", "RGB") else None
+    except (OSError, SyntaxError, ValueError):
+        return None
 
 
 def _decoded_jpeg(data: bytes, shape: png.Shape) -> Images:

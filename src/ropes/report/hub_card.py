@@ -47,6 +47,7 @@ def hub_card(
         config=config,
         run=run,
         method=about(run),
+        viewed=any(camera["view"] for camera in config["cameras"]),
         side=config["inputs"][0]["shape"][1],
         letterboxed=any(
             [camera["height"], camera["width"]] != list(entry["shape"][1:3])

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import av
@@ -12,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from ropes.data.recorder import cameras
 from ropes.data.recorder.cameras import FileCamera, OpenCVCamera, VideoCamera, open_camera
 from ropes.data.recorder.interfaces import Clock
 from ropes.errors import UserError
@@ -83,40 +85,97 @@ def test_video_camera_raises_after_the_last_frame(tmp_path: Path) -> None:
 class Capture:
     """A device that gives a frame every 5 ms, as `cv2.VideoCapture` does, until it is unplugged."""
 
-    def __init__(self, frames: int, *, opened: bool = True) -> None:
-        self.left, self.opened, self.released = frames, opened, False
+    def __init__(self, frames: int, *, opened: bool = True, fails: int = 0) -> None:
+        self.left, self.opened, self.fails, self.released = frames, opened, fails, False
+        self.properties: dict[int, float] = {}
 
     def isOpened(self) -> bool:
         return self.opened
 
     def read(self) -> tuple[bool, NDArray[np.generic] | None]:
         time.sleep(0.005)
-        if self.left == 0:
+        if self.left == 0 or (self.left == 10 and self.fails > 0):
+            self.fails -= 1
             return False, None
         self.left -= 1
         return True, np.full((4, 5, 3), (1, 2, 3), np.uint8)
+
+    def grab(self) -> bool:
+        return self.left > 0
+
+    def retrieve(self) -> tuple[bool, NDArray[np.generic] | None]:
+        return self.read()
+
+    def set(self, property_id: int, value: float) -> bool:
+        self.properties[property_id] = min(value, {3: 640, 4: 480}.get(property_id, value))
+        return True
+
+    def get(self, property_id: int) -> float:
+        return self.properties[property_id]
 
     def release(self) -> None:
         self.released = True
 
 
-def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged() -> None:
+def skip(camera: OpenCVCamera, frames: int) -> None:
+    for _ in range(frames):
+        camera.skip(Clock())
+
+
+def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Capture(30)
     camera = OpenCVCamera(lambda: device, "camera 2")
     assert camera.frame()[0, 0].tolist() == [3, 2, 1]
-    camera.drop(0.05, Clock())
-    assert device.left < 25
+    camera.skip(Clock())
+    assert device.left < 29
+    monkeypatch.setattr(cameras, "_DEVICE_TIMEOUT", 0.2)
     with pytest.raises(UserError, match=r"^camera 2 gives no frame any more; was it unplugged\?"):
-        camera.drop(5.0, Clock())
+        skip(camera, 40)
     camera.close()
     assert device.released
 
 
-def test_a_device_that_does_not_open_is_refused() -> None:
-    device = Capture(3, opened=False)
-    with pytest.raises(UserError, match=r"cannot be opened; is it plugged in"):
-        OpenCVCamera(lambda: device)
-    assert device.released
+def test_failed_reads_are_passed_over_and_a_silent_device_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cameras, "_REOPEN", 0.1)
+    devices: list[Capture] = []
+
+    def open_one() -> Capture:
+        devices.append(Capture(20, fails=3))
+        return devices[-1]
+
+    camera = OpenCVCamera(open_one, "camera 2")
+    for _ in range(30):
+        assert camera.frame().shape == (4, 5, 3)
+    camera.close()
+    assert len(devices) > 1
+    assert all(device.released for device in devices)
+
+
+class FakeOpenCV(types.ModuleType):
+    """OpenCV with one camera, of 640x480 images at most."""
+
+    CAP_PROP_BUFFERSIZE, CAP_PROP_FRAME_WIDTH, CAP_PROP_FRAME_HEIGHT = 38, 3, 4
+
+    def __init__(self) -> None:
+        super().__init__("cv2")
+        self.opened: list[Capture] = []
+
+    def VideoCapture(self, address: object) -> Capture:
+        self.opened.append(Capture(30, opened=address == 0))
+        return self.opened[-1]
+
+
+def test_size_of_a_device_is_set_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeOpenCV()
+    monkeypatch.setitem(sys.modules, "cv2", fake)
+    camera = open_camera("cam", "0@320x240")
+    assert fake.opened[-1].properties == {38: 1, 3: 320, 4: 240}
+    camera.close()
+    with pytest.raises(UserError, match=r"--cameras cam=0@1280x720: 0 gives images of 640x480, not 1280x720"):
+        open_camera("cam", "0@1280x720")
+    with pytest.raises(UserError, match=r"--cameras cam=1: 1 cannot be opened; is it plugged in"):
+        open_camera("cam", "1")
+    assert all(each.released for each in fake.opened)
 
 
 def test_unsupported_camera_source_is_reported(tmp_path: Path) -> None:

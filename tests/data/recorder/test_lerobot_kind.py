@@ -25,6 +25,7 @@ class Configuration:
     id: str | None = None
     disable_torque_on_disconnect: bool = True
     use_degrees: bool = False
+    max_relative_target: float | dict[str, float] | None = None
 
 
 class Follower:
@@ -124,6 +125,17 @@ def test_goals_follow_the_trajectory_within_the_speed_limit() -> None:
     assert arm.calls == ["connect, calibrate False", "disconnect"]
 
 
+def test_an_arm_that_is_held_stops_on_the_way() -> None:
+    class Blocked(Follower):
+        def send_action(self, action: dict[str, float]) -> dict[str, float]:
+            return super().send_action({**action, "elbow.pos": min(0.0, action["elbow.pos"])})
+
+    arm, clock = Blocked(Configuration("port")), HandClock()
+    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
+    with pytest.raises(UserError, match=r"does not follow: joint elbow is at 0.000, on the way through 0\.3\d+; free"):
+        robot.move_to(np.array([1.5, 0.1]), np.array([0.5, 0.5]))
+
+
 class SlowClock(HandClock):
     """A machine that is busy: it wakes up half a second late now and then."""
 
@@ -174,11 +186,17 @@ def test_custom_class_is_constructed_from_its_configuration(
     assert Follower.made[-1].calls == []
     open_robot("lerobot", given(request_for, {**options, "unit": "radians"}))
     assert not Follower.made[-1].config.use_degrees
+    for text, value in (("5", 5), ("{elbow: 2.5}", {"elbow": 2.5}), ("null", None)):
+        open_robot("lerobot", given(request_for, {**options, "id": "007", "max_relative_target": text}))
+        assert Follower.made[-1].config == Configuration("/dev/ttyACM0", "007", False, True, value)
     for changes, line in (
         ({"unit": "turns"}, "unit is 'turns', not degrees or radians"),
         ({"type": "so101_follower"}, "give type=NAME"),
         ({"class": "my_lerobot:Leader"}, "no robot in 'my_lerobot:Leader'"),
         ({"speed": "1"}, "unexpected keyword argument 'speed'"),
+        ({"max_relative_target": "five"}, "max_relative_target is 'five', not float or dict or NoneType"),
+        ({"use_degrees": "true"}, "leave use_degrees out; unit=degrees or unit=radians sets it"),
+        ({"disable_torque_on_disconnect": "true"}, "leave disable_torque_on_disconnect out; it is false, so that"),
     ):
         with pytest.raises(UserError, match=line):
             open_robot("lerobot", given(request_for, {**options, **changes}))

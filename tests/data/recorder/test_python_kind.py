@@ -88,7 +88,7 @@ def test_joints_outside_the_plan_do_not_move(request_for: Any, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("named", "line"),
     [
-        ("", "class='' is not FILE.py:NAME or MODULE:NAME"),
+        ("", "there is no class; give class=FILE.py:NAME or class=MODULE:NAME"),
         ("{folder}/my_arm.py:MyAm", "has no class 'MyAm': did you mean MyArm"),
         ("{folder}/nowhere.py:MyArm", "no file .*nowhere.py"),
         ("no_such_module:MyArm", "no module 'no_such_module'"),

@@ -29,6 +29,8 @@ class Bridge:
         self.names = ["gripper", "elbow", "shoulder"]
         self.at = {"gripper": 0.5, "elbow": 0.0, "shoulder": 0.1}
         self.silent = False
+        #: A joint state of another publisher, in place of the arm's.
+        self.others: dict[str, Any] | None = None
         self.received: list[dict[str, Any]] = []
         self.server: Server = serve(self._serve, "127.0.0.1", 0)
         self.port = int(self.server.socket.getsockname()[1])
@@ -60,9 +62,12 @@ class Bridge:
         while not ended.wait(0.02):
             if self.silent:
                 continue
-            state = {"name": self.names, "position": [self.at[name] for name in self.names]}
+            states = [{"name": self.names, "position": [self.at[name] for name in self.names]}]
+            if self.others is not None:
+                states = [self.others, {"name": ["wheel"], "position": [], "velocity": [1.0]}]
             try:
-                connection.send(json.dumps({"op": "publish", "topic": "/joint_states", "msg": state}))
+                for state in states:
+                    connection.send(json.dumps({"op": "publish", "topic": "/joint_states", "msg": state}))
             except ConnectionClosed:
                 return
 
@@ -141,10 +146,10 @@ def test_rosbridge_arm_reports_states_and_executes_trajectories(bridge: Bridge, 
         assert bridge.at["gripper"] == 0.5
         bridge.silent = True
         time.sleep(1.1)
-        with pytest.raises(UserError, match=r"no message on /joint_states for 1\.\d s"):
+        with pytest.raises(UserError, match=r"no position of its joints on /joint_states for 1\.\d s"):
             robot.positions()
         # An arm that goes back to where it was a second ago takes a second.
-        with pytest.raises(UserError, match=r"no message on /joint_states for 1\.\d s"):
+        with pytest.raises(UserError, match=r"no position of its joints on /joint_states for 1\.\d s"):
             robot.stop()
         wait_until(lambda: len(bridge.trajectories) == 3)
         assert bridge.trajectories[-1]["points"][0]["time_from_start"]["sec"] == 1
@@ -154,6 +159,20 @@ def test_rosbridge_arm_reports_states_and_executes_trajectories(bridge: Bridge, 
         robot.stop()
     kinds = [(each["op"], each.get("type")) for each in bridge.received]
     assert ("advertise", "trajectory_msgs/JointTrajectory") in kinds
+
+
+@pytest.mark.slow
+def test_messages_of_other_publishers_do_not_count_for_the_arm(bridge: Bridge, make_options: MakeOptions) -> None:
+    robot = opened(make_options(), port=str(bridge.port))
+    try:
+        bridge.others = {"name": ["gripper"], "position": [0.7]}
+        wait_until(lambda: robot.others()["gripper"] == 0.7)
+        assert near(robot, [0.1, 0.0])
+        time.sleep(1.1)
+        with pytest.raises(UserError, match="no position of its joints on /joint_states for 1"):
+            robot.positions()
+    finally:
+        robot.close()
 
 
 def near(robot: Robot, goal: list[float]) -> bool:

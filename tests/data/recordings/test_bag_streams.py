@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from ropes.data.recordings.calibration import Calibration, intrinsics, stored_camera
+from ropes.data.recordings.source import Options
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.simulation.pinhole import Pinhole
@@ -47,6 +48,22 @@ def test_joint_messages_with_other_names_are_left_out(import_one: ImportOne, tmp
     assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
     assert dataset.provenance is not None
     assert dataset.provenance["source"]["ignored_joint_messages"] == 4
+
+
+def test_of_several_publishers_the_one_with_most_joints_counts_or_the_chosen_one(
+    import_one: ImportOne, tmp_path: Path
+) -> None:
+    frequent = [bag_files.joints(100.05 + k / 10, {"finger": 0.9}) for k in range(50)]
+    wheel = bag_files.joints(100.01, {"wheel": 0.0})
+    wheel = wheel._replace(fields=wheel.fields | {"position": np.zeros(0)})
+    messages = sorted([*protocol(), *frequent, wheel], key=lambda each: each.time)
+    path = bag_files.write(tmp_path / "bag", "mcap", messages)
+    dataset = import_one(path, streams=Options(joint_columns=("elbow",))).dataset
+    assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
+    assert dataset.provenance is not None
+    assert dataset.provenance["source"]["ignored_joint_messages"] == 51
+    with pytest.raises(UserError, match="no message has the positions of knee; it has "):
+        import_one(path, "other", streams=Options(joint_columns=("knee",)))
 
 
 def test_joint_message_without_a_position_for_each_name_is_refused(import_one: ImportOne, tmp_path: Path) -> None:

@@ -107,6 +107,18 @@ def test_dwells_are_the_intervals_without_motion() -> None:
     assert not dwells.still_by_positions(times, slow).any()
 
 
+@pytest.mark.parametrize("rate", [10, 30, 60, 200])
+def test_slow_moves_are_no_dwells_and_jitter_is_none_either(rate: int) -> None:
+    times = np.arange(4 * rate) / rate
+    angle = 0.04 * np.clip(times - 1, 0, 2)  # at 0.04 rad/s from 1 s to 3 s
+    jitter = 0.0015 * np.where(np.random.default_rng(0).random(len(times)) < 0.5, 1, -1)
+    for noise in (0.0, 1.0):
+        still = dwells.still_by_positions(times, (angle + noise * jitter)[:, None])
+        middle = (times[:-1] + times[1:]) / 2
+        assert still[(middle < 0.95) | (middle > 3.05)].mean() > (0.99 if not noise else 0.9)
+        assert still[(middle > 1.15) & (middle < 2.85)].mean() < 0.01
+
+
 def test_dwell_takes_the_policy_under_which_the_arm_comes_to_rest() -> None:
     times, whole = np.arange(11) / 10, [dwells.Dwell(0, 5, 10)]
 

@@ -80,6 +80,13 @@ def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
         page.close()
 
 
+@pytest.mark.parametrize("host", ["10.9.8.7", "999.1.1.1", "no such host"])
+def test_address_of_another_machine_is_refused(host: str) -> None:
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
+    with pytest.raises(UserError, match=rf"cannot serve the page at {host}:8080 .*; give another --host"):
+        Page(calibrated(), None, host, 8080)
+
+
 def test_missing_viser_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(UserError, match=r"needs the package viser: pip install 'ropes\[live\]', or .* --no-page"):

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -175,9 +176,9 @@ class FakeTopic:
     def __init__(self, ros: FakeRos, name: str, kind: str) -> None:
         self.ros, self.name, self.kind = ros, name, kind
         self.sent: list[Any] = []
-        FakeTopic.last = self
+        FakeTopic.made[name] = self
 
-    last: "FakeTopic"
+    made: ClassVar[dict[str, "FakeTopic"]] = {}
 
     def advertise(self) -> None:
         assert self.ros.is_connected
@@ -194,10 +195,24 @@ def _roslibpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_roslibpy")
+@pytest.mark.parametrize("flagged", [False, True])
+def test_angles_out_of_distribution_are_published_on_request(flagged: bool) -> None:
+    bridge = Rosbridge("ws://robot:9090", "/arm/states", flagged=flagged)
+    inside = estimate()
+    outside = replace(inside, prediction={**inside.prediction, "out_of_distribution": True})
+    for each in (inside, outside):
+        bridge.send(each)
+    states, flags = FakeTopic.made["/arm/states"], FakeTopic.made["/arm/out_of_distribution"]
+    assert flags.kind == "std_msgs/Bool"
+    assert [message["data"] for message in flags.sent] == [False, True]
+    assert len(states.sent) == 1 + flagged
+
+
+@pytest.mark.usefixtures("_roslibpy")
 def test_rosbridge_publisher_drops_messages_when_disconnected(capsys: pytest.CaptureFixture[str]) -> None:
-    bridge = Rosbridge("ws://robot:9090", "/arm")
-    topic = FakeTopic.last
-    assert (topic.name, topic.kind) == ("/arm", "sensor_msgs/JointState")
+    bridge = Rosbridge("ws://robot:9090", "/arm/states")
+    topic = FakeTopic.made["/arm/states"]
+    assert topic.kind == "sensor_msgs/JointState"
     bridge.send(estimate())
     assert topic.sent == [joint_state(estimate())]
     topic.ros.is_connected = False

@@ -154,10 +154,10 @@ def test_data_set_source_includes_true_angles(tiny_data: Path) -> None:
 
 
 class FakeCapture:
-    """A camera with three frames, then unplugged."""
+    """A camera with three frames, of which the second comes at the second try, then unplugged."""
 
     def __init__(self, address: int | str) -> None:
-        self.address, self.left = address, 3
+        self.address, self.left, self.fails = address, 3, 1
 
     def isOpened(self) -> bool:
         return self.address == 0
@@ -166,6 +166,9 @@ class FakeCapture:
         return (name, value) == (38, 1)
 
     def grab(self) -> bool:
+        if self.left == 2 and self.fails:
+            self.fails -= 1
+            return False
         self.left -= 1
         return self.left >= 0
 
@@ -180,15 +183,18 @@ def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> 
     fake = types.ModuleType("cv2")
     fake.__dict__.update(VideoCapture=FakeCapture, CAP_PROP_BUFFERSIZE=38)
     monkeypatch.setitem(sys.modules, "cv2", fake)
+    monkeypatch.setattr("ropes.inference.live.sources.READ_TIMEOUT", 0.1)
     captures = Device(camera="right", address="0").captures(0.0)
     for _ in range(3):
         assert next(captures).images["right"][0, 0].tolist() == [3, 2, 1]
     with pytest.raises(UserError, match=r"camera right \(0\) gives no more images; is it unplugged\?"):
         next(captures)
-    with pytest.raises(UserError, match="camera right: no camera at /dev/video9"):
+    with pytest.raises(UserError, match="camera right: /dev/video9 cannot be opened; is it plugged in"):
         Device(camera="right", address="/dev/video9")
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(UserError, match=r"needs the package opencv: pip install 'ropes\[live\]'"):
+    with pytest.raises(
+        UserError, match=r"right: this camera needs OpenCV, which is not installed: pip install 'ropes\[live\]'"
+    ):
         Device(camera="right", address="0")
 
 
@@ -207,8 +213,8 @@ def test_sources_are_assigned_by_name_or_in_order(texts: list[str], found: dict[
 @pytest.mark.parametrize(
     ("texts", "fault"),
     [
-        (["0"], "--camera has 1 sources; this run reads 2 cameras: right, left"),
-        (["0", "1", "2"], "--camera has 3 sources"),
+        (["0"], "--camera: this run reads right, left; give a source for each \\(1 given\\)"),
+        (["0", "1", "2"], "give a source for each \\(3 given\\)"),
         (["right=0", "right=1"], "--camera has right twice"),
         (["right=0", "middle=1"], "--camera middle=1: give NAME=SOURCE with a name of right, left"),
     ],

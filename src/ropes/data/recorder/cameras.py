@@ -7,17 +7,18 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as Pictures
 from PIL import UnidentifiedImageError
 
 from ropes.common.arrays import Images
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.stillness import asked
+from ropes.data.recordings.devices import Capture, is_device, open_device
 from ropes.errors import UserError
 
 #: Seconds without a new image after which the other program counts as ended, and between two looks.
@@ -28,6 +29,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
 #: Seconds without a frame after which a camera counts as gone.
 _DEVICE_TIMEOUT = 5.0
+#: Seconds without a frame after which it is opened again.
+_REOPEN = 1.0
 
 
 class FileCamera(Camera):
@@ -167,21 +170,10 @@ def open_file(path: Path) -> Camera:
     return VideoCamera(path) if path.suffix.lower() in VIDEOS else FileCamera(path)
 
 
-class Capture(Protocol):
-    """The part of `cv2.VideoCapture` that is used."""
-
-    def isOpened(self) -> bool:
-        """Whether the device is open."""
-
-    def read(self) -> tuple[bool, NDArray[np.generic] | None]:
-        """Wait for the next frame, BGR (H, W, 3)."""
-
-    def release(self) -> None:
-        """Close the device."""
-
-
 class OpenCVCamera(Camera):
     """Reads frames in a thread.
+
+    Single reads fail on USB and network cameras; a device that gives no frame for a second is opened again.
 
     Args:
         open_capture: opens the device.
@@ -192,24 +184,33 @@ class OpenCVCamera(Camera):
     """
 
     def __init__(self, open_capture: Callable[[], Capture], source: str = "a camera") -> None:
-        self._capture, self._source = open_capture(), source
-        if not self._capture.isOpened():
-            self._capture.release()
-            raise UserError("it cannot be opened; is it plugged in, and used by no other program?")
+        self._open, self._capture, self._source = open_capture, open_capture(), source
         self._condition, self._count, self._frame = threading.Condition(), 0, np.empty((0, 0, 3), np.uint8)
         self._ended = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
+        last = time.monotonic()
         while not self._ended:
             read, image = self._capture.read()
-            with self._condition:
-                if not read or image is None:
-                    self._ended = True
-                else:
+            now = time.monotonic()
+            if read and image is not None:
+                last = now
+                with self._condition:
                     self._frame, self._count = np.asarray(image, dtype=np.uint8), self._count + 1
-                self._condition.notify_all()
+                    self._condition.notify_all()
+            elif now - last > _DEVICE_TIMEOUT:
+                with self._condition:
+                    self._ended = True
+                    self._condition.notify_all()
+            elif now - last > _REOPEN:
+                self._capture.release()
+                with suppress(UserError):
+                    self._capture = self._open()
+                time.sleep(_REOPEN)
+            else:
+                time.sleep(_LOOK)
 
     def frame(self) -> Images:
         """The next frame, RGB (H, W, 3), or grey (H, W) of a grey camera.
@@ -232,35 +233,24 @@ class OpenCVCamera(Camera):
         self._capture.release()
 
 
-def open_opencv(source: str) -> OpenCVCamera:
-    """Open a camera by its number, device file or address.
-
-    Raises:
-        UserError: OpenCV is missing, or the camera cannot be opened.
-    """
-    try:
-        import cv2
-    except ModuleNotFoundError as error:
-        raise UserError("this camera needs OpenCV, which is not installed: pip install 'ropes[record]'") from error
-    number = int(source) if source.isdecimal() else source
-    return OpenCVCamera(lambda: cv2.VideoCapture(number), f"camera {source}")
-
-
 def open_camera(name: str, source: str) -> Camera:
     """Open a camera.
 
     Args:
         name: of the camera, for messages.
-        source: number or device file of a camera that OpenCV reads, or the address of a stream (scheme://…); an image
-            that another program replaces, or a folder to which it adds images; or a video.
+        source: number or device file of a camera that OpenCV reads, or the address of a stream (scheme://…), each with
+            @WIDTHxHEIGHT for the size of its images; an image that another program replaces, or a folder to which it
+            adds images; or a video.
 
     Raises:
         UserError: nothing reads such a source, or it does not answer.
     """
     path = Path(source)
     try:
-        if source.isdecimal() or source.startswith("/dev/") or "://" in source:
-            return asked(f"camera {name}", lambda: open_opencv(source))
+        if is_device(source):
+            return asked(
+                f"camera {name}", lambda: OpenCVCamera(partial(open_device, source, "record"), f"camera {source}")
+            )
         if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *VIDEOS)):
             return asked(f"camera {name}", lambda: open_file(path))
     except UserError as error:

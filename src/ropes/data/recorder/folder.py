@@ -73,6 +73,8 @@ class RecordingFolder:
             if not isinstance(stored, dict) or "recorder" not in stored:
                 raise UserError(f"{root} holds something else, not a recording; choose an empty or new folder")
             _require_same_protocol(root, stored, protocol)
+            if isinstance(stored["recorder"], dict):
+                stored["recorder"].pop("redraw", None)  # of earlier versions; only episodes to come are drawn again
             for key, value in files.as_json(identity).items():
                 if stored.get(key) != value:
                     raise UserError(
@@ -231,5 +233,6 @@ def _difference(key: str, stored: object, value: object) -> str:
     if isinstance(stored, dict) and isinstance(value, dict):
         for part in value:
             if stored.get(part) != value[part]:
-                return f"another {part}" if isinstance(value[part], dict | list) else f"{part} {stored.get(part)}"
+                known = stored.get(part)
+                return f"another {part}" if isinstance(value[part], dict | list) or known is None else f"{part} {known}"
     return f"another {key}" if isinstance(value, dict | list) else f"{key} {stored}"

@@ -79,11 +79,9 @@ class Camera(ABC):
             Exception: the camera does not answer.
         """
 
-    def drop(self, seconds: float, clock: Clock) -> None:
-        """Drop frames for some seconds, so that the next one is not older."""
-        end = clock.now() + seconds
-        while clock.now() < end:
-            self.frame()
+    def skip(self, clock: Clock) -> None:
+        """Wait for the next frame and drop it; `clock` is the robot's."""
+        self.frame()
 
     def pinhole(self) -> Pinhole | None:
         """Parameters of the camera whose images `frame` gives, in the arm's base frame; None unless they are known."""

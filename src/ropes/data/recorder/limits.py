@@ -84,6 +84,16 @@ def read_limits(path: Path, urdf: Urdf) -> Limits:
     return checked(Limits(limits, Workspace(*corners, table)), urdf, str(path))
 
 
+def joints_in(path: Path) -> tuple[str, ...]:
+    """Names of the joints in a file of limits, in its order.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    joints = _read(path).get("joints")
+    return tuple(joints) if isinstance(joints, dict) else ()
+
+
 def urdf_limits(urdf: Urdf, joints: Sequence[str], speed: float, workspace: Workspace) -> Limits:
     """The URDF's ranges, with one speed for all joints.
 

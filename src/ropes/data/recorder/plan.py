@@ -22,12 +22,19 @@ class Stop:
         place: of the pose in the episode.
         regime: number of its regime.
         pose: angles (joints,) in radians.
+        via: poses on the way to it where the straight way is not free, (n, joints); no frames are taken there.
     """
 
     episode: int
     place: int
     regime: int
     pose: Floats
+    via: tuple[Floats, ...] = ()
+
+    @property
+    def way(self) -> tuple[Floats, ...]:
+        """The poses on the way, and the pose itself."""
+        return (*self.via, self.pose)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,7 +101,7 @@ class RecordOptions:
     def identity(self) -> dict[str, Any]:
         """What must agree where a recording goes on."""
         return {
-            "recorder": {"kind": self.kind, "redraw": self.redraw, "state": self.state},
+            "recorder": {"kind": self.kind, "state": self.state},
             "seed": self.seed,
             "setting": building.described(self.setting),
         }

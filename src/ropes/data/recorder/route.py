@@ -1,4 +1,8 @@
-"""Simulates a plan: finds the order in which to record, checks every position on the way, and estimates the time."""
+"""Simulates a plan: finds the order in which to record, checks every position on the way, and estimates the time.
+
+A recording that goes on after an interruption has another order than the whole plan, and other moves between its poses.
+So a move that is not free never makes a plan impossible while a detour through another pose is free.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +22,7 @@ DRAWS = 50
 #: Poses (n, joints) → the first one that is not free.
 Checker = Callable[[Floats], Collision | None]
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
-_STANDING = 0.6
+_STANDING = 0.3
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,7 @@ def free_route(
     with show_progress(f"simulating the plan, {noun}s", len(wanted), show=show) as update:
         for block in blocks_of(type(plan.protocol), wanted):
             while True:
-                part = plan.route(block, here)
-                checked = _check(part, check, here)
+                checked = _free(plan.route(block, here), check, here, _middle(plan))
                 if not isinstance(checked, _Fault):
                     break
                 episode, what = checked.stop.episode, checked.found.what
@@ -80,7 +83,8 @@ def free_route(
                 if attempts[episode] == DRAWS:
                     raise UserError(f"{noun} {episode}: {what} in {DRAWS} draws; give narrower --ranges")
                 plan = replace(plan.redraw(episode, attempts[episode]), redrawn=len(attempts))
-            route, here, positions = [*route, *part], part[-1][-1].pose, positions + checked
+            part, count = checked
+            route, here, positions = [*route, *part], part[-1][-1].pose, positions + count
             update(len(route))
     return Route(plan, route, positions)
 
@@ -98,17 +102,57 @@ def require_free_start(start: Floats, first: Stop, check: Checker) -> None:
         )
 
 
-def _check(route: Sequence[Sequence[Stop]], check: Checker, start: Floats | None) -> int | _Fault:
-    """Number of positions that were checked, or the first fault."""
-    total, here = 0, start
+def _free(
+    route: Sequence[Sequence[Stop]], check: Checker, start: Floats | None, middle: Floats
+) -> tuple[list[list[Stop]], int] | _Fault:
+    """The route, with detours where a move is not free, and the number of positions that were checked; or a fault.
+
+    Args:
+        route: episodes in the order of the recording.
+        check: finds the first position that is not free.
+        start: where the arm stands before; None if unknown.
+        middle: a pose through which detours lead first, (joints,).
+    """
+    found, total, here = list[list[Stop]](), 0, start
     for stops in route:
-        path = np.array([*([] if here is None else [here]), *(stop.pose for stop in stops)])
-        positions, numbers = samples(path)
-        if (found := check(positions)) is not None:
-            stop = stops[max(0, int(numbers[found.pose]) - (here is not None))]
-            return _Fault(stop, found, bool(np.allclose(positions[found.pose], stop.pose)))
-        total, here = total + len(positions), stops[-1].pose
-    return total
+        free = _free_episode(stops, check, here, middle)
+        if isinstance(free, _Fault):
+            return free
+        total, here = total + free[1], stops[-1].pose
+        found.append(free[0])
+    return found, total
+
+
+def _free_episode(
+    stops: Sequence[Stop], check: Checker, start: Floats | None, middle: Floats
+) -> tuple[list[Stop], int] | _Fault:
+    """See `_free`; of one episode."""
+    found = list(stops)
+    while True:
+        path = [*([] if start is None else [start]), *(pose for stop in found for pose in stop.way)]
+        positions, numbers = samples(np.array(path))
+        if (fault := check(positions)) is None:
+            return found, len(positions)
+        ends = np.cumsum([len(stop.way) for stop in found]) - (start is None)
+        at = int(np.searchsorted(ends, numbers[fault.pose]))
+        stop, before = found[at], found[at - 1].pose if at else start
+        arrived = bool(np.allclose(positions[fault.pose], stop.pose))
+        candidates = [] if arrived or stop.via else [middle, *(each.pose for each in stops)]
+        if before is None or (via := _detour(before, stop.pose, candidates, check)) is None:
+            return _Fault(stop, fault, arrived)
+        found[at] = replace(stop, via=(via,))
+
+
+def _detour(start: Floats, goal: Floats, candidates: Sequence[Floats], check: Checker) -> Floats | None:
+    """The first of the candidates through which the way is free; None if it is through none."""
+    ways = ((pose, check(samples(np.array([start, pose, goal]))[0])) for pose in candidates)
+    return next((pose for pose, fault in ways if fault is None), None)
+
+
+def _middle(plan: Plan) -> Floats:
+    """The middle of the observational ranges, (joints,)."""
+    ranges = (plan.protocol.model.observational[joint] for joint in plan.joints)
+    return np.array([(each.low + each.high) / 2 for each in ranges])
 
 
 def describe(
@@ -142,6 +186,8 @@ def describe(
             f"order of poses: saves {saved:.0%} of the moves, which take {duration(returning)} if the arm "
             "goes back to the observational pose after each intervention"
         )
+    if detours := sum(bool(stop.via) for stops in route for stop in stops):
+        yield f"{detours} moves go by another pose, because the straight way is not free"
     yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
     if unchecked:
         yield f"not checked, as the URDF gives them no collision shape: {', '.join(unchecked)}"
@@ -154,7 +200,7 @@ def travel_seconds(plan: Plan, route: Sequence[Sequence[Stop]]) -> tuple[float, 
 
     The second is None if interventions persist.
     """
-    path = np.array([stop.pose for stops in route for stop in stops])
+    path = np.array([pose for stops in route for stop in stops for pose in stop.way])
     back = plan.protocol.returning(plan.poses[sorted(stops[0].episode for stops in route)])
     return plan.travel(path), None if back is None else plan.travel(back)
 

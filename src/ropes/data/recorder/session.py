@@ -173,7 +173,10 @@ def _episode(
     """Record one episode, and again where that can mend a fault; frames are in the order of their places."""
     plan, number = session.plan, stops[0].episode
     for attempt in range(_AGAIN + 1):
-        began, taken = time.time(), {stop.place: poser.take(stop.pose) for stop in stops}
+        # Again the arm is already at the first pose, and the detour to it began somewhere else.
+        ways = [stop.via if not attempt or number else () for number, stop in enumerate(stops)]
+        began = time.time()
+        taken = {stop.place: poser.take(stop.pose, via) for stop, via in zip(stops, ways, strict=True)}
         ordered = [taken[place] for place in range(len(stops))]
         stored: dict[str, list[Images]] = {
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
@@ -203,7 +206,8 @@ def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
     None if the direct move is free.  The plan does not have this move; it has the way through all poses.
     """
     direct = check(samples(np.array([stops[-1].pose, stops[0].pose]))[0])
-    return [] if direct is None else [stop.pose for stop in stops[-2:0:-1]]
+    way = [stops[0].pose, *(pose for stop in stops[1:] for pose in stop.way)]
+    return [] if direct is None else way[-2:0:-1]
 
 
 class _Reporter:

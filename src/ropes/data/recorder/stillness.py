@@ -6,7 +6,7 @@ noise.  The noise is measured before the first move, and again in each pose.
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -168,14 +168,19 @@ class Poser:
         self._speed, self._ranges, self._settling = speed, ranges, settling
         self._here: Floats | None = None
 
-    def take(self, goal: Floats) -> Taken:
+    def take(self, goal: Floats, via: Sequence[Floats] = ()) -> Taken:
         """Move to a pose (joints,) in radians, wait until the arm stands still, and take the frames.
+
+        Args:
+            goal: the pose.
+            via: poses on the way.
 
         Raises:
             UserError: the robot or a camera does not answer, or the arm does not arrive.
         """
         clock, began = self._robot.clock, self._robot.clock.now()
-        self.move(goal)
+        for pose in (*via, goal):
+            self.move(pose)
         frames, still = self._still_frames()
         positions = read_positions(self._robot)
         return Taken(frames=frames, positions=positions, still=still, seconds=clock.now() - began)
@@ -232,8 +237,10 @@ class Poser:
     def _still_frames(self) -> tuple[dict[str, Images], bool]:
         """One frame of each camera, and whether each equals the one before it."""
         clock = self._robot.clock
-        for name, camera in self._cameras.items():
-            asked(f"camera {name}", partial(camera.drop, self._settling.settle, clock))
+        settled = clock.now() + self._settling.settle
+        while clock.now() < settled:  # in turn, so that as many frames of each camera are dropped
+            for name, camera in self._cameras.items():
+                asked(f"camera {name}", partial(camera.skip, clock))
         before, deadline = self._frames(), clock.now() + _PATIENCE
         least = dict.fromkeys(before, np.inf)
         while True:

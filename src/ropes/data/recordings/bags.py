@@ -16,7 +16,7 @@ import numpy as np
 from ropes.common.arrays import Floats, Images
 from ropes.data.recordings import ros
 from ropes.data.recordings.calibration import Calibration, read_calibration
-from ropes.data.recordings.ros import calibration_topic, camera_name, stamp_of
+from ropes.data.recordings.ros import Samples, calibration_topic, camera_name, joints_of, stamp_of
 from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, are_samples, digest
 from ropes.data.recordings.videos import import_extra
 from ropes.errors import UserError
@@ -57,24 +57,6 @@ class _Stream:
     topic: str
     stamps: np.ndarray
     received: np.ndarray
-
-
-class _Samples:
-    """Time stamps (ns), times of reception (ns) and positions of messages, as numbers without Python objects.
-
-    Attributes:
-        counts: the different numbers of positions in a message, in the order of their first message.
-    """
-
-    def __init__(self) -> None:
-        self.stamps, self.received, self.positions = array("q"), array("q"), array("d")
-        self.counts = dict[int, None]()
-
-    def add(self, stamp: int, received: int, positions: Sequence[float] | np.ndarray = ()) -> None:
-        self.stamps.append(stamp)
-        self.received.append(received)
-        self.positions.extend(positions)
-        self.counts[len(positions)] = None
 
 
 @dataclass(frozen=True)
@@ -221,24 +203,26 @@ class BagRecording:
 
     def _stamped(self, reader: "AnyReader", topic: str) -> _Stream:
         """Time stamps of the messages of a topic, from their headers; the time of reception where these are empty."""
-        messages = _Samples()
+        messages = Samples()
         for _, received, raw in self._messages(reader, topic):
             messages.add(stamp_of(raw, ros1=not reader.is2), received)
         times, stamps = np.asarray(messages.received), np.asarray(messages.stamps)
         return _Stream(topic, (stamps if stamps.all() else times) / 1e9, times)
 
     def _joints(self, topic: str) -> Joints:
-        """The joint positions of a topic: messages with the most frequent names; others are ignored and counted."""
-        found: dict[tuple[str, ...], _Samples] = defaultdict(_Samples)
+        """The joint positions of a topic; messages of other nodes are ignored and counted, see `joints_of`."""
+        found: dict[tuple[str, ...], Samples] = defaultdict(Samples)
         with self._opened() as reader:
             for kind, received, raw in self._messages(reader, topic):
                 message: Any = reader.deserialize(raw, kind)
                 stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-                found[tuple(message.name)].add(stamp, received, message.position)
-        names = max(found, key=lambda each: len(found[each].stamps))
+                names = tuple(message.name) if len(message.position) else ()
+                found[names].add(stamp, received, message.position)
+        where, counts = f"{self.path.name}, topic {topic}", {each: len(found[each].stamps) for each in found if each}
+        names = joints_of(counts, self.options.joint_columns, where)
         samples, width = found[names], len(names)
         if wrong := [count for count in samples.counts if count != width]:
-            raise UserError(f"{self.path.name}, topic {topic}: {width} joints and {wrong[0]} positions")
+            raise UserError(f"{where}: {width} joints and {wrong[0]} positions")
         if others := sum(len(each.stamps) for each in found.values()) - len(samples.stamps):
             self._ignored["ignored_joint_messages"] = others
         stamps, positions = np.asarray(samples.stamps), np.asarray(samples.positions)

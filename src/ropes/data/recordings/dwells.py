@@ -11,8 +11,8 @@ from ropes.common.arrays import Floats
 from ropes.data.recordings import policies
 from ropes.data.recordings.source import Policies
 
-#: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
-STILL_SPEED, STILL_STEP = 0.02, 0.002
+#: A joint stands still below this speed (rad/s), over this time (s): encoders jitter by more within a single frame.
+STILL_SPEED, STILL_TIME = 0.02, 0.2
 #: The arm's motion is unknown between two views further apart than so many of their median intervals, or of
 #: those of the joint positions.
 _GAP = 5
@@ -41,12 +41,31 @@ class Dwell:
 def still_by_positions(times: Floats, positions: Floats) -> NDArray[np.bool_]:
     """Whether all joints stand still from each view to the next, (n − 1,).
 
+    They do if none is faster than `STILL_SPEED` over the `STILL_TIME` before the second view, or after the first one.
+
     Args:
         times: seconds, (n,).
         positions: radians, (n, joints).
     """
-    steps = np.abs(np.diff(positions, axis=0)).max(axis=1, initial=0)
-    return np.asarray(steps <= np.maximum(STILL_STEP, STILL_SPEED * np.diff(times)))
+    after = _range_after(times, positions)
+    before = _range_after(-times[::-1], positions[::-1])[::-1]
+    return np.asarray(np.minimum(before, after) <= STILL_SPEED * np.maximum(STILL_TIME, np.diff(times)))
+
+
+def _range_after(times: Floats, positions: Floats) -> Floats:
+    """How far any joint moves within `STILL_TIME` from each view but the last, radians, (n − 1,).
+
+    The next view always counts, however late it comes.
+    """
+    low, high = positions[:-1].copy(), positions[:-1].copy()
+    for ahead in range(1, len(times)):
+        near = (times[ahead:] - times[:-ahead] <= STILL_TIME + _ROUNDING) | (ahead == 1)
+        if not near.any():
+            break
+        rows = np.flatnonzero(near)
+        low[rows] = np.minimum(low[rows], positions[rows + ahead])
+        high[rows] = np.maximum(high[rows], positions[rows + ahead])
+    return np.asarray((high - low).max(axis=1, initial=0))
 
 
 def find_dwells(times: Floats, still: NDArray[np.bool_], shortest: float) -> tuple[Dwell, ...]:

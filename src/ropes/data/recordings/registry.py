@@ -16,7 +16,7 @@ SOURCES: dict[str, Source] = {"lerobot": LeRobot(), "bag": Bag(), "videos": Vide
 _USED_BY = {
     "log": ("videos", "frames"),
     "offset": ("videos",),
-    "joint_columns": ("videos", "frames"),
+    "joint_columns": ("videos", "frames", "bag"),
     "policy_column": ("lerobot", "videos", "frames"),
     "policy_topic": ("bag",),
     "joint_topic": ("bag",),

@@ -2,6 +2,8 @@
 
 import io
 import struct
+from array import array
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,3 +83,43 @@ def _raw(message: Any, where: str) -> Images:
         return rows
     pixels = rows.reshape(height, width, channels)
     return pixels[:, :, ::-1] if encoding == "bgr8" else pixels
+
+
+class Samples:
+    """Time stamps (ns), times of reception (ns) and positions of messages, as numbers without Python objects.
+
+    Attributes:
+        counts: the different numbers of positions in a message, in the order of their first message.
+    """
+
+    def __init__(self) -> None:
+        self.stamps, self.received, self.positions = array("q"), array("q"), array("d")
+        self.counts = dict[int, None]()
+
+    def add(self, stamp: int, received: int, positions: Sequence[float] | np.ndarray = ()) -> None:
+        """Add a message."""
+        self.stamps.append(stamp)
+        self.received.append(received)
+        self.positions.extend(positions)
+        self.counts[len(positions)] = None
+
+
+def joints_of(messages: Mapping[tuple[str, ...], int], chosen: Sequence[str], where: str) -> tuple[str, ...]:
+    """The joints of the messages that count, of a topic on which several nodes may publish.
+
+    Args:
+        messages: joints → number of messages with their positions.
+        chosen: joints that the messages must have.
+        where: topic, for the message.
+
+    Returns:
+        Of those with all chosen joints the longest, and of equally long ones the most frequent.
+
+    Raises:
+        UserError: no message has them.
+    """
+    found = [names for names in messages if set(chosen) <= set(names)]
+    if not found:
+        known = "; ".join(", ".join(names) for names in messages) or "none"
+        raise UserError(f"{where}: no message has the positions of {', '.join(chosen) or 'a joint'}; it has {known}")
+    return max(found, key=lambda names: (len(names), messages[names]))

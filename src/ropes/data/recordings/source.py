@@ -152,7 +152,8 @@ class Options:
         joint_topic: topic of the joint positions; the only one if None.
         policy_topic: topic of the policies; the only one if None.
         policy_column: column with the policies; that of the source's own rule if None.
-        joint_columns: columns of `log` with the joint positions; all of numbers if empty.
+        joint_columns: columns of `log` with the joint positions, all of numbers if empty; of a bag joints that the
+            messages must have.
         calibration: file of `lerobot-calibrate`, for positions from −100 to 100.
         policies: table that gives the policies, so that the recording needs none; set by `ImportOptions`.
         needs_policies: whether the recording must say which policy acts when.

@@ -6,6 +6,7 @@ The page draws the newest estimate at most ten times a second, while a browser i
 import importlib
 import io
 import math
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -33,6 +34,20 @@ _PERIOD = 0.1
 _ESTIMATE, _TRUTH = (255, 150, 60), (70, 170, 80)
 
 
+def _require_address(host: str, port: int) -> None:
+    """Check that this machine has an address; viser would wait for ever.
+
+    Raises:
+        UserError: the address cannot be bound.
+    """
+    try:
+        [(family, kind, protocol, _, (address, *_)), *_] = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        with socket.socket(family, kind, protocol) as trial:
+            trial.bind((address, 0))
+    except OSError as error:
+        raise UserError(f"cannot serve the page at {host}:{port} ({error}); give another --host") from error
+
+
 class Page(Sink):
     """The page and its server.
 
@@ -53,6 +68,7 @@ class Page(Sink):
             raise UserError(
                 f"the page needs the package {error.name}: pip install 'ropes[live]', or leave it out with --no-page"
             ) from error
+        _require_address(host, port)
         try:
             with redirect_stdout(io.StringIO()):  # viser prints a frame with its addresses
                 self._server: ViserServer = viser.ViserServer(host=host, port=port, label="ropes watch", verbose=False)

@@ -21,6 +21,8 @@ from ropes.inference.live.watch import Estimate, Sink
 from ropes.inference.poses import Arm
 
 TOPIC = "/ropes/joint_states"
+#: Entry of a prediction, and last part of a topic's name.
+_FLAG = "out_of_distribution"
 #: Seconds to wait for a rosbridge.
 _CONNECT = 15.0
 #: Lines that wait for a slow reader.
@@ -89,17 +91,19 @@ def _file_of(stream: TextIO) -> int | None:
 class Rosbridge(Sink):
     """sensor_msgs/JointState on a topic of a ROS 2 system with a rosbridge server.
 
-    With a filter, positions and velocities are the filtered ones.
+    With a filter, positions and velocities are the filtered ones.  A std_msgs/Bool on the topic `out_of_distribution`
+    beside it says of each pose whether it is out of distribution; such a pose has no JointState, unless asked for.
 
     Args:
         address: ws://HOST:PORT.
         topic: name of the topic.
+        flagged: publish the angles of poses out of distribution too.
 
     Raises:
         UserError: roslibpy is not installed, the address has another form, or no rosbridge answers.
     """
 
-    def __init__(self, address: str, topic: str = TOPIC) -> None:
+    def __init__(self, address: str, topic: str = TOPIC, *, flagged: bool = False) -> None:
         try:
             roslibpy = importlib.import_module("roslibpy")
         except ModuleNotFoundError as error:
@@ -120,11 +124,17 @@ class Rosbridge(Sink):
             raise UserError(f"no rosbridge answers at {address}; start rosbridge_server there") from error
         self._topic = roslibpy.Topic(self._ros, topic, "sensor_msgs/JointState")
         self._topic.advertise()
+        self._flag = roslibpy.Topic(self._ros, f"{topic.rpartition('/')[0]}/{_FLAG}", "std_msgs/Bool")
+        self._flag.advertise()
+        self._flagged = flagged
 
     def send(self, estimate: Estimate) -> None:
-        """Publish a message; without a connection it is dropped, and one line on standard error says so."""
+        """Publish messages; without a connection they are dropped, and one line on standard error says so."""
         if self._ros.is_connected:
-            self._topic.publish(self._message(joint_state(estimate)))
+            outside = bool(estimate.prediction.get(_FLAG, False))
+            self._flag.publish(self._message({"data": outside}))
+            if self._flagged or not outside:
+                self._topic.publish(self._message(joint_state(estimate)))
         elif not self._dropped:
             self._dropped = True
             print("ropes: the rosbridge is gone; messages are dropped until it returns", file=sys.stderr)
@@ -147,13 +157,14 @@ def joint_state(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def publisher(target: str, arm: Arm | None, topic: str = TOPIC) -> Sink:
+def publisher(target: str, arm: Arm | None, topic: str = TOPIC, *, flagged: bool = False) -> Sink:
     """The publisher of a target of --publish.
 
     Args:
         target: "-" for JSON lines on standard output, ws://HOST:PORT for rosbridge, or FILE.mcap.
         arm: whose link poses a MCAP file gets; None for none.
         topic: of rosbridge.
+        flagged: publish JointState of poses out of distribution too.
 
     Raises:
         UserError: another target, or see the publishers.
@@ -161,7 +172,7 @@ def publisher(target: str, arm: Arm | None, topic: str = TOPIC) -> Sink:
     if target == "-":
         return JsonLines(sys.stdout)
     if target.startswith(("ws://", "wss://")):
-        return Rosbridge(target, topic)
+        return Rosbridge(target, topic, flagged=flagged)
     if target.endswith(".mcap"):
         return McapLog(Path(target), arm)
     raise UserError(f"--publish {target}: give - for JSON lines, ws://HOST:PORT for rosbridge, or FILE.mcap")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.layout import is_dataset_folder, open_dataset
+from ropes.data.recordings.devices import is_device
 from ropes.data.recordings.views import Box
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
@@ -38,6 +39,7 @@ class WatchOptions:
         port: of the page; the first free one from it on.
         publish: targets, see `ropes.inference.live.publish.publisher`.
         topic: of rosbridge.
+        publish_flagged: publish JointState of poses out of distribution too.
         density: spectral density of the Kalman filter, rad²/s³; None for no filter.
         tolerance: largest difference of the cameras' time stamps in one pose, seconds.
         urdf: URDF file of the arm, where neither the data set nor the run's setting names it.
@@ -57,6 +59,7 @@ class WatchOptions:
     port: int = 8080
     publish: Sequence[str] = ()
     topic: str = TOPIC
+    publish_flagged: bool = False
     density: float | None = None
     tolerance: float = 0.025
     urdf: Path | None = None
@@ -87,7 +90,7 @@ def watch(run: Path, options: WatchOptions) -> None:
     with ExitStack() as stack:
         sinks: list[Sink] = []
         for target in options.publish:
-            sinks.append(publisher(target, arm, options.topic))
+            sinks.append(publisher(target, arm, options.topic, flagged=options.publish_flagged))
             stack.callback(sinks[-1].close)
         if options.page:
             page = Page(estimator, arm, options.host, options.port)
@@ -121,7 +124,7 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
     for camera, text in by_camera.items():
         if camera in folders:
             continue
-        if text.isdecimal() or text.startswith("/dev/") or "://" in text:
+        if is_device(text):
             sources.append(Device(camera=camera, address=text))
         else:
             sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
@@ -153,7 +156,11 @@ def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | N
     if is_dataset_folder(folder):
         dataset = open_dataset(folder)
         rate = RATE if options.rate is None else options.rate
-        return Recorded(run=run, dataset=dataset, split=options.split, rate=rate, loop=options.loop)
+        played = Recorded(run=run, dataset=dataset, split=options.split, rate=rate, loop=options.loop)
+        if played.split == "train":
+            warning = "playing training images; errors of a run that learned from them are too small"
+            print(f"ropes: {warning}", file=sys.stderr)
+        return played
     if not folder.is_dir():
         return None
     missing = [camera for camera in run.cameras if not (folder / camera).is_dir()]

@@ -1,23 +1,21 @@
 """Sources of live images: cameras, video files played at their speed, folders that fill, and data sets."""
 
-import importlib
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
-from ropes.common.arrays import Images
 from ropes.data.dataset import Dataset
+from ropes.data.recordings.devices import open_device
 from ropes.data.recordings.videos import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.inference.live.frames import Capture, RecordingEnded
-from ropes.inference.live.image_folder import ImageFolder
+from ropes.inference.live.image_folder import ImageFolder, changed, read
 from ropes.inference.live.truth import Truth
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import Run
@@ -61,7 +59,7 @@ class Device:
 
     Args:
         camera: its name in the run.
-        address: its number, a device file, or an address such as rtsp://….
+        address: its number, a device file, or an address such as rtsp://…, see `open_device`.
 
     Raises:
         UserError: OpenCV is not installed, or there is no such camera.
@@ -73,25 +71,25 @@ class Device:
     skipped: int = 0
 
     def __post_init__(self) -> None:
-        try:
-            cv2 = importlib.import_module("cv2")
-        except ModuleNotFoundError as error:
-            raise UserError("reading a camera needs the package opencv: pip install 'ropes[live]'") from error
         self.cameras: tuple[str, ...] = (self.camera,)
-        self._capture = cv2.VideoCapture(int(self.address) if self.address.isdecimal() else self.address)
-        if not self._capture.isOpened():
-            raise UserError(f"camera {self.camera}: no camera at {self.address}; see ls /dev/video*")
-        self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
+        try:
+            self._capture = open_device(self.address, "live")
+        except UserError as error:
+            raise UserError(f"camera {self.camera}: {error}") from error
 
     def captures(self, start: float) -> Iterator[Capture]:
-        """Images as they arrive."""
+        """Images as they arrive; single reads may fail."""
+        last = time.monotonic()
         try:
-            while self._capture.grab():
+            while time.monotonic() - last < READ_TIMEOUT:
+                grabbed = self._capture.grab()
                 stamp = time.monotonic()
-                there, image = self._capture.retrieve()
-                if not there:
-                    break
-                rgb = image if image.ndim == 2 else np.ascontiguousarray(image[..., ::-1])
+                there, image = self._capture.retrieve() if grabbed else (False, None)
+                if not there or image is None:
+                    time.sleep(_POLL)
+                    continue
+                last, pixels = stamp, np.asarray(image, dtype=np.uint8)
+                rgb = pixels if pixels.ndim == 2 else np.ascontiguousarray(pixels[..., ::-1])
                 yield Capture(stamp, {self.camera: rgb})
         finally:
             self._capture.release()
@@ -176,33 +174,38 @@ class Folders:
     def captures(self, start: float) -> Iterator[Capture]:
         """Yields the images of each newest pose; while there is none, an empty capture at regular intervals."""
         known, changes, waiting_since, last_yield = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
-        folders, names, fresh = [ImageFolder(path) for path in self.folders.values()], set[str](), list[str]()
+        folders, waiting, fresh = [ImageFolder(path) for path in self.folders.values()], set[str](), list[str]()
         while True:
             now = tuple(path.stat().st_mtime_ns for path in self.folders.values())
             if now != changes or time.time_ns() - max(now) < _TICK:
                 changes = now
-                for folder in folders:
-                    folder.look()
-                names = set(folders[0].files).intersection(*(folder.files for folder in folders[1:]))
-                fresh = sorted(names - known, key=lambda name: (_changed(each.path(name) for each in folders), name))
+                for added, removed in [folder.look() for folder in folders]:
+                    known -= removed
+                    waiting = (waiting | added) - known
+                fresh = [name for name in waiting if all(name in folder.files for folder in folders)]
+                fresh.sort(key=lambda name: (changed(each.path(name) for each in folders), name))
             if not fresh:
                 if time.monotonic() - last_yield > HEARTBEAT:
                     last_yield = time.monotonic()
                     yield Capture(last_yield, {})  # the reader may have gone
                 time.sleep(_POLL)
                 continue
-            stamp = time.monotonic()
             newest = [folder.path(fresh[-1]) for folder in folders]
-            images = [_read(path) for path in newest]
+            stamp = time.monotonic()
+            if known:  # when the images were written, not when the folder was listed
+                stamp -= max(0.0, (time.time_ns() - changed(newest)) / 1e9)
+            images = [read(path) for path in newest]
             if any(image is None for image in images):
-                waiting_since = min(waiting_since, stamp)
-                if stamp - waiting_since > READ_TIMEOUT:
+                waiting_since = min(waiting_since, time.monotonic())
+                if time.monotonic() - waiting_since > READ_TIMEOUT:
                     broken = next(path for path, image in zip(newest, images, strict=True) if image is None)
                     raise UserError(f"{broken} is not a readable image; remove it")
                 time.sleep(_POLL)
                 continue
             self.skipped = len(fresh) - 1 if known else 0  # what lay there before is no stream
-            known, fresh, waiting_since, last_yield = names, [], float("inf"), stamp
+            known.update(fresh)
+            waiting.difference_update(fresh)
+            fresh, waiting_since, last_yield = [], float("inf"), time.monotonic()
             shown = {camera: image for camera, image in zip(self.cameras, images, strict=True) if image is not None}
             yield Capture(stamp, shown)
 
@@ -233,7 +236,7 @@ class Recorded:
     def __post_init__(self) -> None:
         self.cameras = self.run.cameras
         tests = [name for name in self.dataset.splits if name.startswith("test")]
-        name = self.split or next(iter(tests or self.dataset.splits))
+        self.split = name = self.split or next(iter(tests or self.dataset.splits))
         self._rows = self.dataset.frames(name).index
         has_angles = set(self.run.joints) <= set(self.dataset.labelled_joints)
         self._truth = states_of(self.run, self.dataset, name) if has_angles else None
@@ -255,23 +258,6 @@ class Recorded:
         raise RecordingEnded(f"{self.dataset.path} ends after {len(self._rows)} poses; --loop plays it again")
 
 
-def _changed(paths: Iterable[Path]) -> int:
-    """When the last of some files was written, nanoseconds since 1970; 0 if one is gone."""
-    try:
-        return max(path.stat().st_mtime_ns for path in paths)
-    except FileNotFoundError:
-        return 0
-
-
-def _read(path: Path) -> Images | None:
-    """A complete image, or None."""
-    try:
-        with Image.open(path) as image:
-            return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError):
-        return None
-
-
 def cameras_of(run: Run, texts: Sequence[str]) -> dict[str, str]:
     """Camera → its source, from texts NAME=SOURCE or SOURCE in the order of the run's cameras.
 
@@ -281,10 +267,8 @@ def cameras_of(run: Run, texts: Sequence[str]) -> dict[str, str]:
     named = [text.partition("=") for text in texts]
     plain = not any(equals and name in run.cameras for name, equals, _ in named)
     if len(texts) != len(run.cameras):
-        kind = "camera" if len(run.cameras) == 1 else "cameras"
-        raise UserError(
-            f"--camera has {len(texts)} sources; this run reads {len(run.cameras)} {kind}: {', '.join(run.cameras)}"
-        )
+        given = f"{len(texts)} given"
+        raise UserError(f"--camera: this run reads {', '.join(run.cameras)}; give a source for each ({given})")
     if plain:
         return dict(zip(run.cameras, texts, strict=True))
     sources: dict[str, str] = {}

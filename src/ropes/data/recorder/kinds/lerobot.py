@@ -8,9 +8,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args, get_type_hints
 
 import numpy as np
+import yaml
 
 from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Clock, Robot
@@ -23,6 +24,13 @@ from ropes.errors import UserError, suggestion
 _RATE = 30.0
 #: How often positions are read before the bus counts as lost: single packets of cheap buses get lost.
 _READS = 3
+#: How far a joint may be behind the goals along the way, radians; farther away, something is in its way.
+_BEHIND = 0.3
+#: Fields of a configuration that the recorder sets, and why.
+_FIXED = {
+    "disable_torque_on_disconnect": "it is false, so that the arm does not fall when the recording ends",
+    "use_degrees": "unit=degrees or unit=radians sets it",
+}
 _DEGREES = "degrees"
 _CONNECTING = (
     "Many robots of LeRobot, the SO-101 among them, switch their motors off for a moment when they are connected. Does "
@@ -106,17 +114,31 @@ class LeRobotRobot(Robot):
         return np.array([found[joint + POSITION] for joint in self.joints]) * self._unit
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
-        """Send goals along the way until the last one is the goal; all other joints are held."""
+        """Send goals along the way until the last one is the goal; all other joints are held.
+
+        Raises:
+            UserError: a joint stays behind.
+        """
         start, gone, before = self.positions(), 0.0, self.clock.now()
         total = float(travel_time(start, positions, speed))
         while True:
             share = progress_at(gone, total)
-            self._send(start + share * (positions - start))
+            goal = start + share * (positions - start)
+            self._send(goal)
             if share >= 1:
                 return
             self.clock.sleep(1 / _RATE)
+            self._require_near(goal)
             # After a hiccup of the bus or of this machine, the arm must not catch up.
             gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
+
+    def _require_near(self, goal: Floats) -> None:
+        """Check that the arm follows."""
+        here = self.positions()
+        worst = int(np.abs(here - goal).argmax())
+        if abs(here[worst] - goal[worst]) > _BEHIND:
+            place = f"joint {self.joints[worst]} is at {here[worst]:.3f}, on the way through {goal[worst]:.3f}"
+            raise UserError(f"the robot does not follow: {place}; free the arm, or give lower speeds in the limits")
 
     def _send(self, angles: Floats) -> None:
         self._goals = dict(
@@ -180,15 +202,36 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
         raise UserError("--robot-options: give type=NAME, as type=so101_follower, or class=MODULE:NAME")
     configuration, make = _of_class(named) if named else _of_type(kind)
     known = {field.name for field in fields(configuration)}
-    # The arm must not fall when the recording ends, and its unit must be the one that is told.
+    for name in _FIXED.keys() & options.keys():
+        raise UserError(f"--robot-options: leave {name} out; {_FIXED[name]}")
     fixed = {"disable_torque_on_disconnect": False, "use_degrees": unit == _DEGREES}
+    values = _of_fields(configuration, options)
     try:
-        arm = make(configuration(**options, **{name: value for name, value in fixed.items() if name in known}))
+        arm = make(configuration(**values, **{name: value for name, value in fixed.items() if name in known}))
     except TypeError as error:
         raise UserError(f"--robot-options: {error}") from error
     if request.ask is not None:
         request.ask(_CONNECTING)
     return LeRobotRobot(arm, request.joints, _UNITS[unit])
+
+
+def _of_fields(configuration: type, options: Mapping[str, str]) -> dict[str, object]:
+    """Options as values of the configuration's fields: texts stay texts, all others are read as YAML.
+
+    Raises:
+        UserError: a value is no number, where one is expected.
+    """
+    hints, values = get_type_hints(configuration), dict[str, object]()
+    for name, text in options.items():
+        kinds = get_args(hints.get(name)) or (hints.get(name, str),)
+        try:
+            values[name] = text if str in kinds else yaml.safe_load(text)
+        except yaml.YAMLError:
+            values[name] = text
+        if str not in kinds and isinstance(values[name], str):
+            described = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+            raise UserError(f"--robot-options: {name} is {text!r}, not {described}")
+    return values
 
 
 def _of_class(named: str) -> tuple[type, Callable[[object], LeRobotArm]]:

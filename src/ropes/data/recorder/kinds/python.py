@@ -114,7 +114,8 @@ def open_robot(request: RobotRequest) -> PythonRobot:
     named = options.pop("class", "")
     where, _, name = named.rpartition(":")
     if not where or not name:
-        raise UserError(f"--robot-options: class={named!r} is not FILE.py:NAME or MODULE:NAME")
+        given = f"class={named} is not of this form" if named else "there is no class"
+        raise UserError(f"--robot-options: {given}; give class=FILE.py:NAME or class=MODULE:NAME")
     return PythonRobot(_made(_class(where, name), options), request.joints)
 
 

@@ -49,7 +49,8 @@ class Ros2Robot(Robot):
             raise UserError(missing) from error
         self.joints, self._message, self._topic = joints, roslibpy.Message, states
         self._commanded = tuple(dict.fromkeys((*joints, *commanded)))
-        self._arrived, self._state, self._stamp = threading.Event(), dict[str, float](), -np.inf
+        #: Of each joint its angle and when it came.
+        self._arrived, self._state = threading.Event(), dict[str, tuple[float, float]]()
         self._ros = roslibpy.Ros(host=host, port=port)
         try:
             self._ros.run(timeout=TIMEOUT)
@@ -64,12 +65,14 @@ class Ros2Robot(Robot):
         except UserError:
             self.close()
             raise
-        self._held = np.array([self._state[joint] for joint in self._commanded[len(joints) :]])
+        self._held = np.array([self._state[joint][0] for joint in self._commanded[len(joints) :]])
 
     def _receive(self, message: Mapping[str, Any]) -> None:
-        """Called in roslibpy's thread."""
-        state = dict(zip(message["name"], message["position"], strict=True))
-        self._state, self._stamp = {**self._state, **state}, time.monotonic()
+        """Called in roslibpy's thread, also for messages of other publishers; some hold velocities alone."""
+        now, names, positions = time.monotonic(), message["name"], message["position"]
+        if len(names) == len(positions):
+            state = {name: (position, now) for name, position in zip(names, positions, strict=True)}
+            self._state = {**self._state, **state}
         if all(joint in self._state for joint in self._commanded):
             self._arrived.set()
 
@@ -80,21 +83,26 @@ class Ros2Robot(Robot):
             raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {TIMEOUT:g} s{known}")
 
     def positions(self) -> Floats:
-        """Angles of the last joint state.
+        """Angles that were told last.
 
         Raises:
-            UserError: it is too old.
+            UserError: one of them is too old.
         """
         if not self._ros.is_connected:
             raise UserError("the connection to the rosbridge is lost")
-        if (age := time.monotonic() - self._stamp) > _OLDEST:
-            raise UserError(f"the robot does not answer: no message on {self._topic} for {age:.1f} s")
-        state = self._state
-        return np.array([state[joint] for joint in self.joints])
+        here, age = self._known()
+        if age > _OLDEST:
+            raise UserError(f"the robot does not answer: no position of its joints on {self._topic} for {age:.1f} s")
+        return here
 
     def others(self) -> Mapping[str, float]:
-        """Angles of the other joints in the last joint state."""
-        return {name: angle for name, angle in self._state.items() if name not in self.joints}
+        """Angles of the other joints that were told."""
+        return {name: angle for name, (angle, _) in self._state.items() if name not in self.joints}
+
+    def _known(self) -> tuple[Floats, float]:
+        """Angles of the plan's joints, (joints,), and the age of the oldest one in seconds."""
+        angles, stamps = zip(*(self._state[joint] for joint in self.joints), strict=True)
+        return np.array(angles), time.monotonic() - min(stamps)
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Start a move.
@@ -133,12 +141,11 @@ class Ros2Robot(Robot):
         """
         if not self._ros.is_connected:
             raise UserError("the connection to the rosbridge is lost")
-        state, age = self._state, time.monotonic() - self._stamp
+        here, age = self._known()
         # The arm goes back to an old state as slowly as it left it.
-        here = np.array([state[joint] for joint in self.joints])
         self._publish([(_HALT + age, here, np.zeros(len(self.joints)))])
         if age > _OLDEST:
-            raise UserError(f"no message on {self._topic} for {age:.1f} s")
+            raise UserError(f"no position of its joints on {self._topic} for {age:.1f} s")
 
     def close(self) -> None:
         """Close the connection, and wait for the bridge's answer: the last command must have left this machine."""

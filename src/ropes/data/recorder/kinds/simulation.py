@@ -75,9 +75,10 @@ class SimulatedCamera(Camera):
         self._count += 1
         return images[0] if self._model is None else self._model(images[0], number, arms[0])
 
-    def drop(self, seconds: float, clock: Clock) -> None:
-        """Let time pass; frames that nobody sees are not rendered."""
-        clock.sleep(seconds)
+    def skip(self, clock: Clock) -> None:
+        """Let time pass until the next frame; frames that nobody sees are not rendered."""
+        clock.sleep(self._next - clock.now())
+        self._next = clock.now() + 1 / FRAME_RATE
 
     def pinhole(self) -> Pinhole:
         """The parameters with which the scene is drawn."""
