@@ -4,11 +4,10 @@
 
 RUN is a calibrated run, or the name of a packaged estimator, of the cameras of SETTING.  In each recording the arm
 travels between random poses of its observational distribution, at 10 frames a second.  Eight recordings of --frames
-frames are rendered at each level of camera faults.  Each one is compared with each other one as its reference, and with
-nothing, by the functions of `ropes check`.  A number of degrees is found if the interval excludes 0.  Offsets, trends
-and steps are added to the logged angles; moves of a camera are shifts of its images.  The last table has the false
-alarms with simulated errors of first order, by their correlation from frame to frame.  --page writes the tables of
-docs/drift.md.
+frames are rendered at each level of camera faults; their first 200 frames are tested too.  Each one is compared with
+each other one as its reference, and with nothing, by the functions of `ropes check`.  A number of degrees is found if
+the interval excludes 0.  Offsets, trends and steps are added to the logged angles; moves of a camera are shifts of its
+images.  The last table has simulated errors of first order, by their correlation from frame to frame.
 """
 
 import tempfile
@@ -24,16 +23,15 @@ import torch
 from scipy import ndimage, signal
 
 from benchmarks.figures import described, keep, options, table
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.data.recordings.plan import ImportOptions
 from ropes.errors import UserError
 from ropes.evaluation.drift.camera import camera_drift
-from ropes.evaluation.drift.check import joint_drifts
 from ropes.evaluation.drift.frames import LoggedFrames, read_frames
 from ropes.evaluation.drift.seen import Seen, calibration_of, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, Zero
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, Zero, drifts
 from ropes.inference.estimator import Estimator
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
@@ -45,6 +43,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "drift.md"
 LEVELS = ("clean", "webcam")
 #: Recordings of a level, frames a second, and speed of the fastest joint, rad/s.
 RECORDINGS, RATE, SPEED = 8, 10.0, 1.0
+#: Frames of a short recording.
+SHORT = 200
 #: A drift counts as found if it is found in this share of the recordings.
 FOUND = 0.9
 #: Degrees whose detection is counted.
@@ -54,7 +54,7 @@ MOVES, DIRECTIONS, BEFORE, AFTER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), (20, 110, 200
 #: Frames of a camera's reference.
 REFERENCE = 200
 #: Correlations of neighbouring simulated errors, recordings of each, frames and joints of one.
-CORRELATIONS, SIMULATED, LENGTH, JOINTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 100, 200, 6
+CORRELATIONS, SIMULATED, LENGTH, JOINTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 400, 200, 6
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,18 @@ class Recorded:
 
     frames: LoggedFrames
     seen: Seen
+    length: int
+
+    @property
+    def tested(self) -> Ints:
+        """Rows of the frames that test the joints, among the first `length`."""
+        return np.flatnonzero(self.seen.tested[: self.length])
 
     def drifts(self, zeros: Sequence[Zero], change: Floats | float = 0.0) -> tuple[Drift, ...]:
         """The drift of each joint by the tested frames, with a change (n, d) of the differences, radians."""
-        rows, logged = self.seen.tested, self.frames.angles - change
-        return joint_drifts(self.seen.read[rows], logged[rows], self.seen.stds[rows], self.frames.times[rows], zeros)
+        rows, logged = self.tested, self.frames.angles - change
+        differences = self.seen.read[rows] - logged[rows]
+        return drifts(differences, self.seen.stds[rows], logged[rows], self.frames.times[rows], zeros=zeros)
 
 
 def trajectory(goals: Floats, frames: int) -> Floats:
@@ -98,7 +105,7 @@ def recorded(folder: Path, estimator: Estimator, setting: Setting, frames: int, 
     lines = [f"{k},{k / RATE:.3f},{','.join(f'{angle:.6f}' for angle in row)}" for k, row in enumerate(angles)]
     (folder / "log.csv").write_text("\n".join([",".join(["frame", "time", *model.joints]), *lines]) + "\n")
     read = read_frames(estimator.run, folder, frames=frames, options=ImportOptions())
-    return Recorded(read, see(estimator, read))
+    return Recorded(read, see(estimator, read), frames)
 
 
 def smallest(estimates: Floats, halves: Floats) -> Floats:
@@ -114,7 +121,8 @@ def joint_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any
     def of(kind: str, value: str) -> Floats:
         return np.degrees([[getattr(getattr(each, kind), value) for each in one] for one in found])
 
-    row: dict[str, Any] = {"false_alarms": float(np.mean([any(each.drifted for each in one) for one in found]))}
+    alarms = [any(each.drifted for each in one) for one in found]
+    row: dict[str, Any] = {"frames": pairs[0][0].length, "false_alarms": float(np.mean(alarms)), "draws": len(alarms)}
     row["too_few_frames"] = float(np.mean([each.few for one in found for each in one]))
     for kind in ("offset", "trend"):
         values, halves = of(kind, "value"), (of(kind, "high") - of(kind, "low")) / 2
@@ -134,11 +142,11 @@ def step_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any]
             drifted = []
             for one, zeros in pairs:
                 change = np.zeros(one.frames.angles.shape)
-                change[len(change) // 2 :, k] = np.radians(degrees)
+                change[one.length // 2 :, k] = np.radians(degrees)
                 each = one.drifts(zeros, change)[k]
                 drifted.append(each.drifted)
                 if each.change is not None:
-                    off.append(abs(int(np.flatnonzero(one.seen.tested)[each.change]) - len(change) // 2))
+                    off.append(abs(int(one.tested[each.change]) - one.length // 2))
             shares.append(float(np.mean(drifted)))
         row[f"step_{degrees}_found"] = shares
         row[f"step_{degrees}_frames_off"] = float(np.median(off)) if off else None
@@ -176,7 +184,7 @@ def alarm_rows(recordings: int = SIMULATED) -> list[dict[str, Any]]:
             errors = signal.lfilter([1.0], [1.0, -rho], noise, axis=0)
             poses = 10.0 * np.arange(LENGTH)[:, None] * np.ones(JOINTS)  # no two poses are similar
             zeros = [Zero(value=0.0, error=0.0)] * JOINTS
-            found.append(joint_drifts(poses + errors, poses, np.full(poses.shape, 1e-6), poses[:, 0], zeros))
+            found.append(drifts(errors, np.full(poses.shape, 1e-6), poses, poses[:, 0], zeros=zeros))
         # No spread is explained where the estimator promises no error; offset and trend alone are tested.
         alarms = float(
             np.mean([any(each.offset.significant or each.trend.significant for each in one) for one in found])
@@ -204,11 +212,13 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
                 recorded(Path(folder, str(seed)), estimator, setting, frames, level, seed) for seed in range(RECORDINGS)
             ]
             zeros = [zeros_of(one.frames, one.seen) for one in found]
-            compared = [(found[a], zeros[b]) for a, b in permutations(range(RECORDINGS), 2)]
-            steps = step_row([(one, zeros[(k + 1) % RECORDINGS]) for k, one in enumerate(found)])
-            alone = [(one, usual_zeros(estimator, one.seen.stds)) for one in found]
-            joints.append({"level": level, "compared_with": "a reference", **joint_row(compared), **steps})
-            joints.append({"level": level, "compared_with": "nothing", **joint_row(alone)})
+            for length in sorted({min(SHORT, frames), frames}):
+                part = [replace(one, length=length) for one in found]
+                compared = [(part[a], zeros[b]) for a, b in permutations(range(RECORDINGS), 2)]
+                steps = step_row([(one, zeros[(k + 1) % RECORDINGS]) for k, one in enumerate(part)])
+                alone = [(one, usual_zeros(estimator, one.seen.stds)) for one in part]
+                joints.append({"level": level, "compared_with": "a reference", **joint_row(compared), **steps})
+                joints.append({"level": level, "compared_with": "nothing", **joint_row(alone)})
             cameras += [{"level": level, **row} for row in camera_rows(found)]
             flagged[level] = float(np.mean([one.seen.flagged for one in found]))
     return {"joint_rows": joints, "camera_rows": cameras, "alarm_rows": alarm_rows(), "flagged": flagged}
@@ -219,9 +229,9 @@ def written(found: Mapping[str, Any]) -> str:
     heads = ["smallest drift found, °", *(f"J{joint[-1]}" for joint in found["joints"]), "false alarms"]
     lines = []
     for row in found["joint_rows"]:
-        beside = f"{row['level']}, compared with {row['compared_with']}"
+        beside = f"{row['level']}, {row['frames']} frames, compared with {row['compared_with']}"
         for kind, words in (("offset", "offset"), ("trend", "trend over the recording")):
-            alarms = f"{row['false_alarms']:.0%}" if kind == "offset" else ""
+            alarms = f"{round(row['false_alarms'] * row['draws'])} of {row['draws']}" if kind == "offset" else ""
             lines.append([f"{words}; {beside}", *(f"{value:.1f}" for value in row[kind]), alarms])
     pixels = sorted({row["pixels"] for row in found["camera_rows"]})
     moves = []
@@ -237,7 +247,10 @@ def written(found: Mapping[str, Any]) -> str:
         f"{found['seconds']} s."
     )
     steps = [
-        [f"{degrees}°; {row['level']}", *(f"{share:.0%}" for share in row[f"step_{degrees}_found"])]
+        [
+            f"{degrees}°; {row['level']}, {row['frames']} frames",
+            *(f"{share:.0%}" for share in row[f"step_{degrees}_found"]),
+        ]
         for row in found["joint_rows"]
         for degrees in DEGREES
         if f"step_{degrees}_found" in row

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from ropes.common.arrays import Floats, evenly
+from ropes.common.arrays import evenly
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder, open_dataset
 from ropes.data.recordings.plan import ImportOptions
@@ -18,7 +18,7 @@ from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes, read_frames
 from ropes.evaluation.drift.plausible import require_plausible
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.seen import Seen, calibration_of, network_planes, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Drift, Zero, drift
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Zero, drifts
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
@@ -91,12 +91,13 @@ def check(
     seen, found = _checked(estimator, found, path)
     zeros = usual_zeros(estimator, seen.stds) if usual is None or usual.zeros is None else usual.zeros
     rows = seen.tested
-    drifts = joint_drifts(seen.read[rows], found.angles[rows], seen.stds[rows], found.times[rows], zeros)
+    differences = (seen.read - found.angles)[rows]
+    tested = drifts(differences, seen.stds[rows], found.angles[rows], found.times[rows], zeros=zeros)
     return Check(
         run=str(estimator.run.folder or "the run"),
         recording=f"{path} ({found.source})",
         joints=estimator.run.joints,
-        drifts=drifts,
+        drifts=tested,
         cameras=_cameras(estimator, seen.pixels, usual),
         compared=_compared(estimator, usual),
         joints_compared="the calibration" if usual is None or usual.zeros is None else usual.name,
@@ -110,32 +111,6 @@ def check(
         flagged=seen.flagged,
         tested=rows,
         frames=found,
-    )
-
-
-def joint_drifts(
-    read: Floats, logged: Floats, stds: Floats, times: Floats, zeros: Sequence[Zero], level: float = LEVEL
-) -> tuple[Drift, ...]:
-    """Test the differences of each joint for an offset and a trend; all tests share the level.
-
-    Args:
-        read: angles by the estimator, (n, d), radians.
-        logged: logged angles, (n, d), radians.
-        stds: standard deviations of the estimator's errors, (n, d), radians.
-        times: (n,), seconds.
-        zeros: median difference of each joint where all is well.
-        level: probability of a false alarm on any joint.
-
-    Returns:
-        One for each joint, radians.
-
-    Raises:
-        ValueError: see `drift`.
-    """
-    tests, differences = 2 * len(zeros), read - logged
-    return tuple(
-        drift(differences[:, k], stds[:, k], logged, times, tests=tests, zero=zero, level=level)
-        for k, zero in enumerate(zeros)
     )
 
 

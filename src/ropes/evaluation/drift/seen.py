@@ -11,7 +11,7 @@ from ropes.common.arrays import Bools, Floats
 from ropes.data.views import Views, planes, squares
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drift, spread_of
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drifts, spread_of
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -114,9 +114,11 @@ def usual_zeros(estimator: Estimator, stds: Floats) -> list[Zero]:
 
 def zeros_of(frames: LoggedFrames, seen: Seen) -> list[Zero]:
     """Median differences of each joint in a reference, with their standard errors."""
-    found, rows = [], seen.tested
-    for k in range(seen.read.shape[1]):
-        differences = (seen.read - frames.angles)[rows, k]
-        offset = drift(differences, seen.stds[rows, k], frames.angles[rows], frames.times[rows], tests=1).offset
-        found.append(Zero(value=offset.value, error=offset.error, spread=float(spread_of(differences))))
-    return found
+    rows, nothing = seen.tested, [Zero(value=0.0, error=0.0)] * seen.read.shape[1]
+    differences = (seen.read - frames.angles)[rows]
+    found = drifts(differences, seen.stds[rows], frames.angles[rows], frames.times[rows], zeros=nothing)
+    spreads = spread_of(differences).tolist()
+    return [
+        Zero(value=each.offset.value, error=each.offset.error, spread=spread)
+        for each, spread in zip(found, spreads, strict=True)
+    ]

@@ -1,57 +1,85 @@
-"""The error of an offset and of a trend of autocorrelated values, from their own slow variations."""
+"""The errors of offsets and of trends of autocorrelated differences, from their own slow variations.
 
+Neighbouring frames have similar errors, so n frames count as fewer.  How many fewer is the same question for all joints
+of a recording, because the arm's motion decides it: their answers are combined, which makes bounds much smaller than
+those of each joint alone.
+"""
+
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import signal, stats
+from scipy import signal
 
-from ropes.common.arrays import Floats
+from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 
 #: Number of cosines: this share of n^(2/3) (Lazarus, Lewis, Stock and Watson, 2018); within these bounds.
 _SHARE, _FEWEST_TERMS, _MOST_TERMS = 0.4, 4, 40
-#: n / (4 τ) of the slow noise that widens intervals of too few independent frames.
-_SLOWEST = 0.5
-#: The autocorrelation ρ of n residuals of `without_step` is too small by this times (1 + 2 ρ) / n, by simulation.
-_BIAS = 7.5
 #: Fewest frames on each side of a step, and places of a step that are tried.
 FEWEST_SIDE, _PLACES = 10, 40
-#: Simulated recordings behind each bound.
-_SIMULATIONS = 10_000
+#: Joints of which most are as usual where one drifts.
+_FEWEST_JOINTS = 3
+#: Simulated recordings behind the bounds, the longest of them in frames, and groups of them with similar slowness.
+_SIMULATIONS, _FRAMES, _GROUPS = 6_000, 200, 10
+#: Simulated errors have n / (4 τ) from this on.
+_SLOWEST = 0.4
 
 
-def number_of_terms(values: Floats) -> tuple[int, bool]:
-    """Number of cosines of `long_run_variance`: fewer for values with a stronger autocorrelation.
+@dataclass(frozen=True, kw_only=True)
+class SlowErrors:
+    """Standard errors of the offsets and trends of recordings' joints.
 
-    0.4 n^(2/3), but at most n / (4 τ), for the autocorrelation time τ = (1 + ρ) / (1 − ρ) of a first-order process; at
-    least 4, at most 40.
+    Attributes:
+        offset, trend: standard errors, (..., d).
+        independent: n / 4R by the ratio R of long-run variance to variance, (2, ...): a quarter of the number of
+            independent frames, as it decides the bound of an offset and that of a trend.
+    """
+
+    offset: Floats
+    trend: Floats
+    independent: Floats
+
+
+def slow_errors(medians: Floats, slopes: Floats) -> SlowErrors:
+    """Standard errors of medians and slopes of the joints of recordings.
+
+    The variance of a mean of n autocorrelated values is R / n times their variance, for
+
+        R = median over joints of Ω_j / γ_j,     Ω_j = (1 / K) Σ_k (√(2 / n) Σ_t z_jt cos(π k (t − ½) / n))²
+
+    with the variance γ_j of the influences z_j (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).  K is .4 n^(2/3),
+    but at most n / 4R, and from 4 to 40.  The median leaves out joints that drift.  For slopes, the influences have no
+    line, so the first cosine is left out, and γ_j is that without the step that fits best; so is R where there are too
+    few joints for a median.
 
     Args:
-        values: residuals of `without_step`, (n,).
-
-    Returns:
-        The number, and whether n / (4 τ) is less than 4: there are too few independent values.
+        medians: influences of the values on the medians, with mean 0, (..., d, n).
+        slopes: influences of the values on the slopes, (..., d, n), in units of the values.
     """
-    n, centred = len(values), values - values.mean()
-    rho = float(centred[1:] @ centred[:-1] / max(float(centred @ centred), 1e-30))
-    rho = float(np.clip((rho + _BIAS / n) / (1 - 2 * _BIAS / n), 0, 0.999))
-    slow = n * (1 - rho) / (4 * (1 + rho))
-    return int(np.clip(min(_SHARE * n ** (2 / 3), slow), _FEWEST_TERMS, _MOST_TERMS)), slow < _FEWEST_TERMS
+    n = medians.shape[-1]
+    position = np.linspace(-0.5, 0.5, n)
+    straight = slopes - _along(slopes, np.stack([np.ones(n), position], axis=1))
+    level = without_step(slopes.reshape(-1, n), position).reshape(slopes.shape)
+    many, of_medians = slopes.shape[-2] >= _FEWEST_JOINTS, _ratio(medians, first=1)
+    of_slopes = _ratio(straight if many else level, first=2)
+    return SlowErrors(
+        offset=np.sqrt((medians**2).mean(-1) * of_medians[..., None] / n),
+        trend=np.sqrt((level**2).mean(-1) * of_slopes[..., None] / (position**2).sum()),
+        independent=n / (4 * np.stack([of_medians, of_medians if many else of_slopes])),
+    )
 
 
-def long_run_variance(values: Floats, terms: int) -> float:
-    """Spectral density at frequency 0, times 2π, of autocorrelated values: n times the variance of their mean.
-
-        Ω = (1 / K) Σ_k (√(2 / n) Σ_t z_t cos(π k (t − ½) / n))²,    k = 1 … K
-
-    A mean over its error by Ω is distributed as Student's t with K degrees of freedom, for values that are correlated
-    over much less than n / K of them (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
-
-    Args:
-        values: z with mean 0, (n,).
-        terms: K.
-    """
-    return float(((_cosines(len(values), terms) @ values) ** 2).mean())
+def _ratio(values: Floats, first: int) -> Floats:
+    """R of `slow_errors`, (...), by the cosines from number `first` on, of values (..., d, n)."""
+    n = values.shape[-1]
+    squares = (values @ _cosines(n, first + _MOST_TERMS - 1)[first - 1 :].T) ** 2
+    sums = np.cumsum(squares, axis=-1) / np.maximum((values**2).mean(-1), 1e-30)[..., None]
+    rough = np.median(sums[..., _FEWEST_TERMS - 1], axis=-1) / _FEWEST_TERMS
+    most = np.minimum(_SHARE * n ** (2 / 3), n / (4 * np.maximum(rough, 1e-30)))
+    terms = np.clip(most, _FEWEST_TERMS, _MOST_TERMS).astype(np.int64)
+    chosen = np.take_along_axis(sums, terms[..., None, None] - 1, axis=-1)[..., 0]
+    return np.asarray(np.maximum(np.median(chosen, axis=-1) / terms, 1e-30))
 
 
 def _cosines(n: int, terms: int) -> Floats:
@@ -59,10 +87,14 @@ def _cosines(n: int, terms: int) -> Floats:
     return np.asarray(np.sqrt(2 / n) * np.cos(np.pi * np.arange(1, terms + 1)[:, None] * (np.arange(n) + 0.5) / n))
 
 
+def _along(values: Floats, columns: Floats) -> Floats:
+    """The part of values (..., n) that is a combination of columns (n, k)."""
+    basis = np.linalg.qr(columns)[0]
+    return np.asarray(values @ basis @ basis.T)
+
+
 def without_step(values: Floats, position: Floats) -> Floats:
     """Residuals of a line and of the step that fits best beside it, of each row: (m, n) → (m, n).
-
-    The error of a trend comes from these residuals.  A step is a trend too, and must not count as slow noise.
 
     Args:
         values: (m, n).
@@ -80,48 +112,65 @@ def without_step(values: Floats, position: Floats) -> Floats:
     return np.asarray(residuals - np.take_along_axis(scores, best[:, None], axis=1) * steps[best])
 
 
-@cache
-def trend_bound(n: int, terms: int, level: float) -> float:
-    """Value that the ratio of a trend to its error exceeds with probability `level` in white noise, by simulation.
+def median_influence(values: Floats) -> Floats:
+    """Influence of each value on the median along the last axis, sign(x − m) / (2 f(m)); density f(m) from quartiles.
+
+    1 / f(m) is estimated by (x₇₅ − x₂₅) / ½, which is 8% too much for a normal distribution.
+    """
+    low, median, high = np.quantile(values, [0.25, 0.5, 0.75], axis=-1, keepdims=True)
+    return np.asarray(np.sign(values - median) * (high - low))
+
+
+def bounds(frames: int, joints: int, independent: Floats, level: float) -> tuple[float, float]:
+    """Ratios of a median and of a slope to their errors that noise exceeds with probability `level`, by simulation.
+
+    The noise is of first order, with autocorrelation times of all sizes; those recordings count whose `independent` is
+    about the given one.
 
     Args:
-        n: number of frames.
-        terms: of `long_run_variance`.
+        frames: of the recording.
+        joints: by which its errors were estimated.
+        independent: see `SlowErrors`, (2,).
         level: of the two-sided test.
     """
-    return _trend_quantile(generator(0, "trend bound", n).normal(size=(_SIMULATIONS, n)), terms, level)
+    simulated = _simulated(min(frames, _FRAMES), joints, level)
+    offset, trend = (float(np.interp(own, *each)) for own, each in zip(np.log(independent), simulated, strict=True))
+    return offset, trend
 
 
 @cache
-def slow_factors(n: int, level: float, few: bool) -> tuple[float, float]:
-    """Factors of the errors of an offset and of a trend, so that slow noise exceeds their bounds with this probability.
-
-    The noise is of first order with n / (4 τ) = ½, by simulation.
-
-    Args:
-        n: number of frames.
-        level: of the two-sided test.
-        few: whether there are too few independent frames; both factors are 1 if not.
-    """
-    if not few:
-        return 1.0, 1.0
-    time = n / (4 * _SLOWEST)
-    rho = (time - 1) / (time + 1)
-    noise = generator(0, "slow noise", n).normal(size=(_SIMULATIONS, n))
-    noise[:, 1:] *= np.sqrt(1 - rho**2)
-    noise = signal.lfilter([1.0], [1.0, -rho], noise, axis=1)
-    mean = noise.mean(1, keepdims=True)
-    errors = np.sqrt((((noise - mean) @ _cosines(n, _FEWEST_TERMS).T) ** 2).mean(1) / n)
-    offset = float(np.quantile(np.abs(mean[:, 0]) / errors, 1 - level)) / float(
-        stats.t.ppf(1 - level / 2, _FEWEST_TERMS)
+def _simulated(frames: int, joints: int, level: float) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Of offset and of trend: log(independent) in ascending order, and the bounds there, (groups,) each."""
+    rng = generator(0, "slow errors", frames, joints)
+    time = frames / (4 * np.exp(rng.uniform(np.log(_SLOWEST), np.log(frames / 4), _SIMULATIONS)))
+    position = np.linspace(-0.5, 0.5, frames)
+    independent, ratios = [], []
+    for part in np.array_split(time, max(1, _SIMULATIONS * joints * frames // 4_000_000)):
+        noise = _first_order(rng, (part - 1) / (part + 1), joints, frames)
+        influence = median_influence(noise)
+        errors = slow_errors(influence - influence.mean(-1, keepdims=True), noise)
+        slopes = noise @ position / (position**2).sum()
+        independent.append(errors.independent)
+        ratios.append(np.abs(np.stack([np.median(noise, -1) / errors.offset, slopes / errors.trend])))
+    offset, trend = (
+        _bounds_by_group(np.log(own), ratio, level)
+        for own, ratio in zip(np.concatenate(independent, axis=1), np.concatenate(ratios, axis=1), strict=True)
     )
-    return offset, _trend_quantile(noise, _FEWEST_TERMS, level) / trend_bound(n, _FEWEST_TERMS, level)
+    return offset, trend
 
 
-def _trend_quantile(noise: Floats, terms: int, level: float) -> float:
-    """Value that the ratio of a trend to its error exceeds in a share `level` of noise (m, n)."""
-    n = noise.shape[1]
-    position = np.linspace(-0.5, 0.5, n)
-    slopes = noise @ position / np.sqrt((position**2).sum())
-    variances = ((without_step(noise, position) @ _cosines(n, terms).T) ** 2).mean(1)
-    return float(np.quantile(np.abs(slopes) / np.sqrt(variances), 1 - level))
+def _bounds_by_group(at: Floats, ratio: Floats, level: float) -> tuple[Floats, Floats]:
+    """Mean of `at` (m,) in groups of similar ones, and what a share `level` of their ratios (m, d) exceeds."""
+    groups: list[Ints] = np.array_split(np.argsort(at), _GROUPS)
+    found = np.array([np.quantile(ratio[group], 1 - level) for group in groups])
+    # Slower errors never have smaller bounds.
+    return np.array([at[group].mean() for group in groups]), np.maximum.accumulate(found[::-1])[::-1]
+
+
+def _first_order(rng: np.random.Generator, rho: Floats, joints: int, frames: int) -> Floats:
+    """Noise of variance 1 with correlations rho (m,) from frame to frame, (m, joints, frames)."""
+    noise = rng.normal(size=(len(rho), joints, frames))
+    noise[..., 1:] *= np.sqrt(1 - rho**2)[:, None, None]
+    for one, each in zip(rho, noise, strict=True):
+        each[:] = signal.lfilter([1.0], [1.0, -one], each, axis=-1)
+    return noise

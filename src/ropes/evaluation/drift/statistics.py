@@ -5,20 +5,13 @@ and the larger one counts: one from the differences themselves, by their slow va
 estimator's stored standard deviations, by the number of distinct poses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from ropes.common.arrays import Floats
-from ropes.evaluation.drift.slow_errors import (
-    FEWEST_SIDE,
-    long_run_variance,
-    number_of_terms,
-    slow_factors,
-    trend_bound,
-    without_step,
-)
+from ropes.evaluation.drift.slow_errors import FEWEST_SIDE, SlowErrors, bounds, median_influence, slow_errors
 from ropes.models.frame_changes import MAD_TO_STD
 
 #: Probability that any joint raises a false alarm.
@@ -29,8 +22,8 @@ UNEXPLAINED = 3.0
 FEWEST_FRAMES = 30
 #: Poses that differ by less than about this have similar errors, radians.
 SIMILAR_POSES = 0.5
-#: Longest recording of the simulations behind the bounds, frames.
-_SIMULATED_FRAMES = 200
+#: A quarter of the number of independent frames below which a note asks for a longer recording.
+_FEW = 2.0
 #: Huber's bound in standard deviations, and rounds of the robust fit.
 _HUBER, _ROUNDS = 1.345, 20
 
@@ -76,11 +69,12 @@ class Drift:
         offset: median of the differences, less that where all is well, radians.
         trend: change of a robust line from the first frame to the last, radians.
         effective: number of independent frames with the same error of the median.
-        few: whether these are too few for an exact test; the intervals are then wider.
+        few: whether the recording has fewer than about eight independent frames; the intervals are then much wider.
         change: index of the first frame after the change; None without a significant trend, or where a line fits better
             than a step.
         before, after: the same on both sides of the change, radians; None without one.
-        spread: half the distance from the 16% to the 84% quantile of the differences, radians.
+        spread: half the distance from the 16% to the 84% quantile of the differences, less the change or trend that was
+            found, radians.
         usual_spread: what the estimator's errors, or the reference, explain of it, radians.
     """
 
@@ -108,81 +102,92 @@ class Drift:
         return self.offset.significant or self.trend.significant or self.unexplained
 
 
-def drift(
+def drifts(
     differences: Floats,
     stds: Floats,
     angles: Floats,
     times: Floats,
     *,
-    tests: int,
-    zero: Zero = Zero(value=0.0, error=0.0),
+    zeros: Sequence[Zero],
     level: float = LEVEL,
-) -> Drift:
-    """Test the differences of one joint for an offset and a trend.
+) -> tuple[Drift, ...]:
+    """Test the differences of each joint for an offset and a trend.
 
-    Each of the two tests is at level / tests (Bonferroni): that of the offset against Student's t with as many degrees
-    of freedom as `long_run_variance` has terms, that of the trend against `trend_bound`.  Their variances are
+    Each of the 2 d tests of d joints is at level / 2 d (Bonferroni).  The variances of an offset and of a trend are
 
-        offset: max(Ω / n, wᵀ S C S w) + zero.error²     trend: max(Ω / Σ_t x_t², wᵀ S C S w)
+        offset: max(e², wᵀ S C S w) + zero.error²     trend: max(e², wᵀ S C S w)
 
-    with positions x from −½ to ½, less their mean; Ω by `long_run_variance` of the influences, larger by `slow_factors`
-    where independent frames are too few; and wᵀ S C S w by `shared_variance`.
+    with the errors e and their bounds by `slow_errors` and `bounds`; and wᵀ S C S w by `shared_variance`, for positions
+    x in the recording from −½ to ½ less their mean, and weights w of 1 / n or x / Σ x².
 
     Args:
-        differences: read minus logged angle, (n,), radians.
-        stds: standard deviations of the estimator's errors, (n,), radians.
-        angles: logged angles of all joints, (n, d), radians.
+        differences: read minus logged angles, (n, d), radians.
+        stds: standard deviations of the estimator's errors, (n, d), radians.
+        angles: logged angles of all joints, (n, joints), radians.
         times: in ascending order, (n,), seconds.
-        tests: number of tests that share the level, two for each joint.
-        zero: median difference where all is well.
+        zeros: median difference of each joint where all is well.
         level: probability of a false alarm in any of the tests.
 
     Raises:
         ValueError: fewer than `FEWEST_FRAMES` frames, or arrays of different lengths.
     """
-    n = len(differences)
-    if n < FEWEST_FRAMES or not len(stds) == len(angles) == len(times) == n:
+    n, joints = differences.shape
+    if n < FEWEST_FRAMES or stds.shape != differences.shape or not len(angles) == len(times) == n:
         raise ValueError(f"{n} frames; at least {FEWEST_FRAMES} are needed, with a value for each")
-    similarity = similar_errors(angles)
     position = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9) - 0.5  # from the first frame to the last
     centred = position - position.mean()
-    squares = float((centred**2).sum())
-
-    slope, influence = robust_slope(differences, centred)
-    influence = without_step(influence[None], centred)[0]
-    terms, few = number_of_terms(influence)
-    length = min(n, _SIMULATED_FRAMES)
-    bound, (wider, steeper) = trend_bound(length, terms, level / tests), slow_factors(length, level / tests, few)
-    own = steeper**2 * long_run_variance(influence, terms) / squares
-    error = float(np.sqrt(max(own, shared_variance(centred / squares, stds, similarity))))
-    trend = Estimate(value=slope, error=error, low=slope - bound * error, high=slope + bound * error)
-
-    median = float(np.median(differences))
-    influence = median_influence(differences, median)
-    own = wider**2 * long_run_variance(influence - influence.mean(), terms) / n
-    bound = float(stats.t.ppf(1 - level / (2 * tests), terms))
-    shared = shared_variance(np.full(n, 1 / n), stds, similarity)
-    effective = float(np.clip(influence.var() / max(own, shared, 1e-30), 1, n))
-    error, value = float(np.sqrt(max(own, shared) + zero.error**2)), median - zero.value
-    offset = Estimate(value=value, error=error, low=value - bound * error, high=value + bound * error)
-
-    change = change_point(differences, centred) if trend.significant else None
-    before, after = (
-        (None, None)
-        if change is None
-        else (float(np.median(differences[:change])) - zero.value, float(np.median(differences[change:])) - zero.value)
+    slopes, bent = zip(*(robust_slope(column, centred) for column in differences.T), strict=True)
+    influences = median_influence(differences.T)
+    errors = slow_errors(influences - influences.mean(-1, keepdims=True), np.stack(bent))
+    bound = bounds(n, joints, errors.independent, level / (2 * joints))
+    similarity = similar_errors(angles)
+    return tuple(
+        _drift(differences[:, k], stds[:, k], similarity, centred, slopes[k], k, errors, bound, influences[k], zero)
+        for k, zero in enumerate(zeros)
     )
-    usual = max(float(np.sqrt((stds**2).mean())), zero.spread)
+
+
+def _drift(
+    differences: Floats,
+    stds: Floats,
+    similarity: Floats,
+    centred: Floats,
+    slope: float,
+    joint: int,
+    errors: SlowErrors,
+    bound: tuple[float, float],
+    influence: Floats,
+    zero: Zero,
+) -> Drift:
+    """The tests of one joint; see `drifts`."""
+    n = len(differences)
+    shared = shared_variance(centred / float((centred**2).sum()), stds, similarity)
+    error = float(np.sqrt(max(float(errors.trend[joint]) ** 2, shared)))
+    trend = Estimate(value=slope, error=error, low=slope - bound[1] * error, high=slope + bound[1] * error)
+
+    median, own = float(np.median(differences)), float(errors.offset[joint]) ** 2
+    variance = max(own, shared_variance(np.full(n, 1 / n), stds, similarity))
+    error, value = float(np.sqrt(variance + zero.error**2)), median - zero.value
+    offset = Estimate(value=value, error=error, low=value - bound[0] * error, high=value + bound[0] * error)
+
+    change, before, after, rest = None, None, None, differences
+    if trend.significant:
+        change = change_point(differences, centred)
+        rest = differences - slope * centred
+    if change is not None:
+        parts = differences[:change], differences[change:]
+        rest = np.concatenate([part - np.median(part) for part in parts])
+        before, after = (float(np.median(part)) - zero.value for part in parts)
     return Drift(
         offset=offset,
         trend=trend,
-        effective=effective,
-        few=few,
+        effective=float(np.clip(influence.var() / max(variance, 1e-30), 1, n)),
+        few=bool(errors.independent.min() < _FEW),
         change=change,
         before=before,
         after=after,
-        spread=float(spread_of(differences)),
-        usual_spread=usual,
+        spread=float(spread_of(rest)),
+        usual_spread=max(float(np.sqrt((stds**2).mean())), zero.spread),
     )
 
 
@@ -225,15 +230,6 @@ def shared_variance(weights: Floats, stds: Floats, similarity: Floats) -> float:
     """
     scaled = weights * stds
     return float(scaled @ similarity @ scaled)
-
-
-def median_influence(values: Floats, median: float) -> Floats:
-    """Influence of each value on the median, sign(x − m) / (2 f(m)), (n,); the density f(m) from the quartiles.
-
-    1 / f(m) is estimated by (x₇₅ − x₂₅) / ½, which is 8% too much for a normal distribution.
-    """
-    low, high = np.quantile(values, [0.25, 0.75])
-    return np.asarray(np.sign(values - median) * (high - low))
 
 
 def robust_slope(values: Floats, position: Floats) -> tuple[float, Floats]:
