@@ -9,6 +9,7 @@ made-up factors are compared: one that keeps them apart, and one that mixes them
 
 # %% The factors of 2,000 samples, and the latents of two models.
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,8 @@ def main() -> None:
         models, factors, categorical = made_up()
     else:
         with np.load(options.codes) as codes:
+            if missing := {"latents", "factors"} - set(codes):
+                sys.exit(f"{options.codes} has no {' and no '.join(sorted(missing))}; it has {', '.join(codes)}")
             models, factors, categorical = {"model": codes["latents"]}, codes["factors"], tuple(options.categorical)
     scores = {name: measured(latents, factors, categorical) for name, latents in models.items()}
     print(f"{'':28}" + "".join(f"{name:>8}" for name in scores))

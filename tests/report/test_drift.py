@@ -30,7 +30,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Check:
 
 
 def test_findings_name_the_joint_the_camera_and_the_times(found: Check) -> None:
-    joints, cameras = findings(found)
+    cameras, joints = findings(found)
     assert re.fullmatch(r"Drifted: wrist reads \+[45]\.\d° off since [56]\.\d s, [+<>-]*0?\.?\d\.\d° before\.", joints)
     assert re.fullmatch(r"Moved: camera left [234]\.\d pixels since (8\.[6-9]|9\.[0-4]) s\.", cameras)
 
@@ -81,7 +81,8 @@ def test_worst_frames_are_tested_ones_beyond_the_usual_difference(found: Check) 
     far = np.zeros(found.read.shape)
     far[[3, 50, 80, 110], 1] = -4.0
     far[20] = -9.0
-    without = replace(found, read=found.logged + far + [0.0, 5.0], zeros=np.array([0.0, 5.0]))
+    assert found.worst()[-1] == FRAMES - 1  # of the camera that moved until the end
+    without = replace(found, cameras=(), read=found.logged + far + [0.0, 5.0], zeros=np.array([0.0, 5.0]))
     inside = np.arange(FRAMES) != 20
     assert list(replace(without, flagged=~inside, tested=inside).worst()) == [3, 50, 80, 110]
     assert 20 in without.worst()
@@ -117,6 +118,8 @@ def test_too_few_frames_are_in_the_table_the_notes_and_the_lines(found: Check) -
 
 def test_nothing_drifted_is_said_so(tmp_path: Path) -> None:
     found = ropes.check(calibrated(), write_recording(tmp_path / "fine"))
-    assert findings(found) == ["No joint drifted.", "No camera moved."]
+    before = "No camera moved during the recording; whether one moved before needs --reference."
+    assert findings(found) == ["No joint drifted.", before]
+    assert findings(replace(found, since_beginning=False)) == ["No joint drifted.", "No camera moved."]
     assert "<h1>Nothing drifted</h1>" in page(found, [], "")
     assert "No frame was drawn." in page(found, [], "")

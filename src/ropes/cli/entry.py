@@ -33,6 +33,8 @@ _DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
+#: Commands that go on where they were interrupted, and what they say then.
+_RESUMED, _AGAIN = ("simulate", "import", "record", "fit", "reproduce"), "; run the same command again to resume"
 _HELP = """usage: ropes COMMAND [OPTIONS]
 
 Joint angles of a robot arm from camera images, learned without labels.
@@ -76,7 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BaseException as error:
             # Lightning turns an interrupt into SystemExit(1), so check for a received signal.
             if received or isinstance(error, KeyboardInterrupt):
-                print("ropes: interrupted; run the same command again to resume", file=sys.stderr)
+                words = sys.argv[1:] if arguments is None else arguments
+                resumes = bool(words) and words[0] in _RESUMED
+                print(f"ropes: interrupted{_AGAIN if resumes else ''}", file=sys.stderr)
                 return 128 + (received[-1] if received else signal.SIGINT)
             if isinstance(error, SystemExit):
                 return error.code if isinstance(error.code, int) else int(error.code is not None)

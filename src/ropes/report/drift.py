@@ -24,6 +24,10 @@ from ropes.report.words import fixed, joint_label
 
 #: Frames of the running median in the plots, as a share of all.
 _SMOOTH = 0.05
+#: Degrees of an interval beyond which nothing can be found.
+_HALF_TURN = 180
+#: Ratio of the largest distance of a camera to the median one above which it creeps.
+_CREEPS = 1.5
 
 
 def print_check(found: Check, console: Console | None = None) -> None:
@@ -46,7 +50,7 @@ def print_check(found: Check, console: Console | None = None) -> None:
 
 
 def findings(found: Check) -> list[str]:
-    """The answer in sentences: the joints that drifted, then the cameras that moved."""
+    """The answer in sentences: cameras that moved, joints that drifted, and what may have led to it."""
     joints = [
         f"{joint_label(joint)} {_drift_words(found, each)}"
         for joint, each in zip(found.joints, found.drifts, strict=True)
@@ -55,18 +59,25 @@ def findings(found: Check) -> list[str]:
     moved = [f"camera {each.camera} {_moves(found, each)}" for each in found.cameras if each.moved]
     sentences = [f"Drifted: {'; '.join(joints)}." if joints else "No joint drifted."]
     if moved:
-        return [*sentences, f"Moved: {'; '.join(moved)}."]
-    known = all(each.known for each in found.cameras)
-    return [*sentences, "No camera moved." if known else "No camera is known to have moved."]
+        sentences.insert(0, f"Moved: {'; '.join(moved)}.")
+    elif not all(each.known for each in found.cameras):
+        sentences.append("No camera is known to have moved.")
+    elif found.since_beginning:
+        sentences.append("No camera moved during the recording; whether one moved before needs --reference.")
+    else:
+        sentences.append("No camera moved.")
+    if joints and found.unlike_training:
+        sentences.append("Most images are unlike those of the training, which changes the angles that are read.")
+    return sentences
 
 
 def _drift_words(found: Check, each: Drift) -> str:
     if each.unexplained:
         spread, usual = (fixed(float(np.degrees(value)), 1) for value in (each.spread, each.usual_spread))
-        return (
-            f"does not follow its log: differences vary by {spread}°, errors explain {usual}° (a dead or mirrored "
-            "encoder, exchanged joints, or an offset for a part of the time)"
-        )
+        causes = "a dead or mirrored encoder, exchanged joints, or an offset for a part of the time"
+        if found.camera_moved or found.unlike_training:
+            causes = "the images have changed"
+        return f"does not follow its log: differences vary by {spread}°, errors explain {usual}° ({causes})"
     if each.change is not None and each.before is not None and each.after is not None:
         since = found.time_of(each.change, tested=True)
         return f"reads {_degrees(each.after)} off since {since:.1f} s, {_degrees(each.before)} before"
@@ -77,7 +88,8 @@ def _drift_words(found: Check, each: Drift) -> str:
 
 def _moves(found: Check, camera: CameraDrift) -> str:
     stretches = [
-        f"{each.pixels:.1f} pixels since {found.time_of(each.first):.1f} s"
+        (f"up to {each.most:.1f}" if each.most > _CREEPS * each.pixels else f"{each.pixels:.1f}")
+        + f" pixels since {found.time_of(each.first):.1f} s"
         + ("" if each.last == len(found.times) - 1 else f" until {found.time_of(each.last):.1f} s")
         for each in camera.stretches
     ]
@@ -107,7 +119,8 @@ def _signed(value: float, digits: int = 1) -> str:
 
 def _half(each: Estimate) -> str:
     """Half the interval, degrees."""
-    return fixed(float(np.degrees(each.high - each.low)) / 2, 1)
+    half = float(np.degrees(each.high - each.low)) / 2
+    return fixed(half, 1) if half <= _HALF_TURN else f"> {_HALF_TURN}"
 
 
 def joint_table(found: Check) -> Table:

@@ -68,8 +68,20 @@ def rotation(axis: Floats, angles: Floats) -> Floats:
 
 
 def numbers(text: str | None, default: tuple[float, ...]) -> Floats:
-    """The numbers of an attribute; `default` where it is missing or empty."""
-    return np.array([float(x) for x in text.split()] if text else default)
+    """The finite numbers of an attribute; `default` where it is missing or empty."""
+    return np.array([finite(x) for x in text.split()] if text else default)
+
+
+def finite(text: str | float) -> float:
+    """A number.
+
+    Raises:
+        ValueError: it is none, or not finite.
+    """
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
 
 
 def origin_of(element: ET.Element) -> Floats:
@@ -105,9 +117,9 @@ def read_joint(element: ET.Element) -> Joint:
         child=ends["child"],
         origin=origin_of(element),
         axis=axis / (np.linalg.norm(axis) or 1.0),
-        low=-math.inf if bounds is None else float(bounds.get("lower", 0)),
-        high=math.inf if bounds is None else float(bounds.get("upper", 0)),
-        speed=(0.0 if limit is None else float(limit.get("velocity", 0))) or math.inf,
+        low=-math.inf if bounds is None else finite(bounds.get("lower", 0)),
+        high=math.inf if bounds is None else finite(bounds.get("upper", 0)),
+        speed=(0.0 if limit is None else finite(limit.get("velocity", 0))) or math.inf,
         mimic=_mimic(element.find("mimic")),
     )
 
@@ -115,7 +127,7 @@ def read_joint(element: ET.Element) -> Joint:
 def _mimic(element: ET.Element | None) -> Mimic | None:
     if element is None:
         return None
-    multiplier, offset = float(element.get("multiplier", 1)), float(element.get("offset", 0))
+    multiplier, offset = finite(element.get("multiplier", 1)), finite(element.get("offset", 0))
     return Mimic(element.attrib["joint"], multiplier, offset)
 
 

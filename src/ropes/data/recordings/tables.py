@@ -80,6 +80,21 @@ class Table:
             if name and not name.startswith(_INDEX) and cells and all(as_number(cell) is not None for cell in cells)
         )
 
+    def require_whole(self, advice: str) -> None:
+        """Check that each column has numbers only, or hardly any: a joint with an empty cell must not vanish.
+
+        Args:
+            advice: what to do, for the message.
+
+        Raises:
+            UserError: most cells of a column are finite numbers, but one is not.
+        """
+        for name, cells in self.columns.items():
+            numbers = [as_number(cell) is not None for cell in cells]
+            if name and numbers and 0.5 < sum(numbers) / len(numbers) < 1:
+                row = numbers.index(False)
+                raise UserError(f"{self.where(row)}: {name} is {cells[row]!r}, which is no number; {advice}")
+
     def _cells(self, column: str) -> Sequence[Cell]:
         if column not in self.columns:
             raise UserError(f"{self.path} has no column {column!r}; it has {', '.join(self.columns) or 'none'}")

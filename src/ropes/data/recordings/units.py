@@ -57,12 +57,15 @@ def in_radians(
     if unit == "percent":
         _require_percent(largest, scales, where)
     if np.abs(positions).max() > _MOST_RADIANS:
-        joint = views.joints[int(np.abs(positions).max(axis=0).argmax())]
-        hints = ["mend the log" if unit == "degrees" else "give --state degrees"]
+        column = int(np.abs(positions).max(axis=0).argmax())
+        joint, row = views.joints[column], int(np.abs(positions[:, column]).argmax())
+        fits = unit == "radians" and np.radians(np.abs(positions).max()) <= _MOST_RADIANS
+        hints = ["give --state degrees" if fits else "mend the log"]
         hints += ["--state percent if LeRobot recorded without use_degrees"] if scales else []
         hints += [] if needed else ["--state none to leave joint positions out"]
         raise UserError(
-            f"{where}: joint {joint} reaches {np.abs(positions).max():.1f}, which is no angle in radians; "
+            f"{where}, {views.times[row]:.3f} s: joint {joint} reaches {views.positions[row, column]:.1f}, which is no "
+            f"angle in {unit}; "
             f"{', '.join(hints[:-1])}{', or ' if hints[1:] else ''}{hints[-1]}"
         )
     return replace(views, positions=positions)

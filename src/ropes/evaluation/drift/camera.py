@@ -36,11 +36,13 @@ class Stretch:
     Attributes:
         first, last: indices of the frames.
         pixels: median distance from its usual place, pixels of the camera's images.
+        most: largest distance.
     """
 
     first: int
     last: int
     pixels: float
+    most: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,8 @@ def moved_stretches(moves: Floats, tolerated: float) -> tuple[Floats, tuple[Stre
         rows = np.flatnonzero(labels == number)
         if len(rows) > _WINDOW // 2:
             first, last = int(rows[0]), int(rows[-1])
-            stretches.append(Stretch(first=first, last=last, pixels=float(np.median(distance[rows]))))
+            pixels, most = float(np.median(distance[rows])), float(distance[rows].max())
+            stretches.append(Stretch(first=first, last=last, pixels=pixels, most=most))
     return distance, tuple(stretches), bound
 
 

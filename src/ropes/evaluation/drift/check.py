@@ -100,6 +100,7 @@ def check(
         drifts=tested,
         cameras=_cameras(estimator, seen.pixels, usual),
         compared=_compared(estimator, usual),
+        since_beginning=usual is None and estimator.networks[1] is None,
         joints_compared="the calibration" if usual is None or usual.zeros is None else usual.name,
         reference=None if usual is None else usual.name,
         level=LEVEL,

@@ -93,8 +93,12 @@ def _at_one_time(frames: LoggedFrames, read: Floats, typical: Floats, moves: Boo
     if abs(best) > _LARGEST_LAG + 1e-9:
         raise UserError(
             f"{path}: clocks disagree: by the motion that both show, the log is {abs(best):.2f} s "
-            f"{'late' if best > 0 else 'early'} against the images; record with one clock, or shift the log of a video "
-            f"by --offset {-best:.2f}"
+            f"{'late' if best > 0 else 'early'} against the images; record with one clock, or "
+            + (
+                f"shift the log by --offset {-best:.2f}"
+                if frames.source == "videos"
+                else "correct the times of the log"
+            )
         )
     return replace(frames, angles=shifted(best), lag=best)
 

@@ -12,8 +12,8 @@ from ropes.evaluation.drift.statistics import Drift, Estimate
 
 #: Frames that are drawn on a page.
 WORST = 4
-#: Share of frames that are out of distribution above which a note says so.
-_MANY = 0.05
+#: Share of frames that are out of distribution above which a note says so, and above which the images are others.
+_MANY, _MOST = 0.05, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Check:
         cameras: of each camera.
         compared: with what the cameras are compared, in words.
         joints_compared: with what the joints are compared, in words.
+        since_beginning: whether the cameras are compared with the recording's own beginning.
         reference: name of the reference; None without one.
         level: probability that any joint raises a false alarm.
         times: of the frames, (n,), seconds from the first one.
@@ -46,6 +47,7 @@ class Check:
     drifts: tuple[Drift, ...]
     cameras: tuple[CameraDrift, ...]
     compared: str
+    since_beginning: bool
     joints_compared: str
     reference: str | None
     level: float
@@ -64,6 +66,16 @@ class Check:
         return any(each.drifted for each in self.drifts) or any(each.moved for each in self.cameras)
 
     @property
+    def unlike_training(self) -> bool:
+        """Whether most images are out of distribution: differences of the joints may come from them."""
+        return float(self.flagged.mean()) > _MOST
+
+    @property
+    def camera_moved(self) -> bool:
+        """Whether a camera moved."""
+        return any(each.moved for each in self.cameras)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What limits the answer, a sentence each."""
         notes, share = [], float(self.flagged.mean())
@@ -73,8 +85,9 @@ class Check:
         if self.reference not in (None, self.joints_compared):
             notes.append(f"{self.reference} has no logged angles; joints are compared with {self.joints_compared}.")
         if few := [joint for joint, each in zip(self.joints, self.drifts, strict=True) if each.few]:
-            notes.append(f"Too few independent frames of {', '.join(few)}, so intervals are wider; record for longer.")
-        if any(each.moved for each in self.cameras) and any(each.drifted for each in self.drifts):
+            longer = "" if share > _MANY or any(each.unexplained for each in self.drifts) else "; record for longer"
+            notes.append(f"Too few independent frames of {', '.join(few)}, so intervals are wider{longer}.")
+        if self.camera_moved and any(each.drifted for each in self.drifts):
             notes.append("A camera moved, so differences of the joints may come from the camera.")
         for each in self.cameras:
             if not each.known:
@@ -98,10 +111,16 @@ class Check:
         return float(self.times[self.tested_rows()[index] if tested else index])
 
     def worst(self, count: int = WORST) -> Ints:
-        """Rows of the tested frames with the largest differences in units of σ, of drifted joints if any, far apart."""
+        """Rows of frames to look at, far apart: the last ones of stretches in which a camera moved, then tested frames.
+
+        Of these the ones with the largest differences in units of σ, of drifted joints if any.
+        """
         columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
         size = np.abs((self.read - self.logged - self.zeros) / self.stds)[self.tested][:, columns].max(1)
         apart, chosen = max(1, len(self.times) // (5 * count)), list[int]()
+        for stretch in sorted((part for each in self.cameras for part in each.stretches), key=lambda part: -part.most):
+            if len(chosen) < count and all(abs(stretch.last - other) >= apart for other in chosen):
+                chosen.append(stretch.last)
         for row in self.tested_rows()[np.argsort(-size, kind="stable")].tolist():
             if all(abs(row - other) >= apart for other in chosen):
                 chosen.append(row)
