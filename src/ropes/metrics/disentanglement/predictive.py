@@ -68,7 +68,7 @@ def dci(
     robot's factors have an order.  Effect: informativeness is the mean of six R² and one accuracy.
 
     Deviation: trees are LightGBM's, and an importance is the gain of a latent's splits.  Why: they are many times
-    faster than scikit-learn's.  Effect: not measured.
+    faster than scikit-learn's.  Effect: D and C differ by up to .2 from those of disent (docs/metrics.md).
 
     Args:
         latents: (n, k).
