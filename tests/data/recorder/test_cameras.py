@@ -128,7 +128,7 @@ def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged(monkeypatch: pyt
     assert camera.frame()[0, 0].tolist() == [3, 2, 1]
     camera.skip(Clock())
     assert device.left < 29
-    monkeypatch.setattr(cameras, "_DEVICE_TIMEOUT", 0.2)
+    monkeypatch.setattr(cameras, "DEVICE_TIMEOUT", 0.2)
     with pytest.raises(UserError, match=r"^camera 2 gives no frame any more; was it unplugged\?"):
         skip(camera, 40)
     camera.close()
@@ -136,7 +136,7 @@ def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged(monkeypatch: pyt
 
 
 def test_failed_reads_are_passed_over_and_a_silent_device_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cameras, "_REOPEN", 0.1)
+    monkeypatch.setattr(cameras, "REOPEN", 0.1)
     devices: list[Capture] = []
 
     def open_one() -> Capture:

@@ -28,9 +28,9 @@ _OTHERS = 256
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
 #: Seconds without a frame after which a camera counts as gone.
-_DEVICE_TIMEOUT = 5.0
+DEVICE_TIMEOUT = 5.0
 #: Seconds without a frame after which it is opened again.
-_REOPEN = 1.0
+REOPEN = 1.0
 
 
 class FileCamera(Camera):
@@ -200,15 +200,15 @@ class OpenCVCamera(Camera):
                 with self._condition:
                     self._frame, self._count = np.asarray(image, dtype=np.uint8), self._count + 1
                     self._condition.notify_all()
-            elif now - last > _DEVICE_TIMEOUT:
+            elif now - last > DEVICE_TIMEOUT:
                 with self._condition:
                     self._ended = True
                     self._condition.notify_all()
-            elif now - last > _REOPEN:
+            elif now - last > REOPEN:
                 self._capture.release()
                 with suppress(UserError):
                     self._capture = self._open()
-                time.sleep(_REOPEN)
+                time.sleep(REOPEN)
             else:
                 time.sleep(_LOOK)
 
@@ -220,7 +220,7 @@ class OpenCVCamera(Camera):
         """
         with self._condition:
             seen = self._count
-            self._condition.wait_for(lambda: self._count > seen or self._ended, _DEVICE_TIMEOUT)
+            self._condition.wait_for(lambda: self._count > seen or self._ended, DEVICE_TIMEOUT)
             if self._count == seen:
                 raise UserError(f"{self._source} gives no frame any more; was it unplugged?")
             image = self._frame
@@ -229,7 +229,7 @@ class OpenCVCamera(Camera):
     def close(self) -> None:
         """Release the device."""
         self._ended = True
-        self._thread.join(_DEVICE_TIMEOUT)
+        self._thread.join(DEVICE_TIMEOUT)
         self._capture.release()
 
 
