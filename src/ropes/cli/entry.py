@@ -34,7 +34,7 @@ _DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 #: Commands that go on where they were interrupted, and what they say then.
-_RESUMED, _AGAIN = ("simulate", "import", "record", "fit", "reproduce"), "; run the same command again to resume"
+_RESUMED, _AGAIN = ("simulate", "import", "record", "fit", "reproduce"), "run the same command again to resume"
 _HELP = """usage: ropes COMMAND [OPTIONS]
 
 Joint angles of a robot arm from camera images, learned without labels.
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if received or isinstance(error, KeyboardInterrupt):
                 words = sys.argv[1:] if arguments is None else arguments
                 resumes = bool(words) and words[0] in _RESUMED
-                print(f"ropes: interrupted{_AGAIN if resumes else ''}", file=sys.stderr)
+                print(f"ropes: interrupted{f'; {_AGAIN}' if resumes else ''}", file=sys.stderr)
                 return 128 + (received[-1] if received else signal.SIGINT)
             if isinstance(error, SystemExit):
                 return error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -222,7 +222,7 @@ def _user_fault(error: BaseException) -> str | None:
     # Errors from native code may lack the error number.
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error):
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
-        return f"the disk is full{place}; free some space and run the same command again to resume"
+        return f"the disk is full{place}; free some space and {_AGAIN}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     return None

@@ -83,9 +83,10 @@ class Watch:
             raise UserError("--camera needs a source for each camera of the run")
         if self.acceleration is not None and self.filter != "kalman":
             raise UserError("--acceleration goes with --filter kalman; add it, or leave --acceleration out")
-        if self.topic is not None and not any(target.startswith(("ws://", "wss://")) for target in self.publish):
+        bridged = any(target.startswith(("ws://", "wss://")) for target in self.publish)
+        if self.topic is not None and not bridged:
             raise UserError("--topic goes with --publish ws://HOST:PORT; add it, or leave --topic out")
-        if self.publish_flagged and not any(target.startswith(("ws://", "wss://")) for target in self.publish):
+        if self.publish_flagged and not bridged:
             raise UserError("--publish-flagged goes with --publish ws://HOST:PORT; add it, or leave the option out")
         if not self.page and not self.publish:
             raise UserError("--no-page leaves nothing to do; add --publish - for JSON lines")

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-from PIL import Image as Pictures
 
 from ropes.common.arrays import Floats, Images, evenly
-from ropes.data.recordings.survey import block_means
+from ropes.data.recordings.survey import as_grey, block_means
 
 #: Fewest blocks of an image that can tell cameras apart.
 _FEWEST_BLOCKS = 24
@@ -56,13 +55,13 @@ class OwnCamera:
         """The camera that the image looks like, if it is not `camera`."""
         if image.shape[:2] != self._sizes.get(camera):
             return None
-        found = {
-            other: float(self._nearer(_centred(image), other, camera)) / margin
-            for (own, other), margin in self._margin.items()
-            if own == camera
-        }
-        likely = max(found, key=lambda other: found[other], default=None)
-        return likely if likely is not None and found[likely] > _SHARE else None
+        margins = {other: margin for (own, other), margin in self._margin.items() if own == camera}
+        if not margins:
+            return None
+        means = _centred(image)
+        found = {other: float(self._nearer(means, other, camera)) / margin for other, margin in margins.items()}
+        likely = max(found, key=lambda other: found[other])
+        return likely if found[likely] > _SHARE else None
 
     def _of_one_size(self, camera: str, images: Iterable[Images]) -> Iterator[Floats]:
         for image in images:
@@ -80,8 +79,7 @@ class OwnCamera:
 
 def _centred(image: Images) -> Floats:
     """Means over blocks of the grey image, without their mean, (blocks,)."""
-    grey = np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
-    means = block_means(grey).ravel().astype(np.float64)
+    means = block_means(as_grey(image)).ravel().astype(np.float64)
     return means - means.mean()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ropes.causal.scm import CausalModel
 from ropes.common.arrays import Floats, Ints
 from ropes.data.recorder.protocols import RecordingProtocol
 from ropes.data.recorder.travel import travel_time
@@ -100,6 +101,12 @@ def draw_plan(protocol: RecordingProtocol, episodes: int, seed: int, speed: Floa
     """
     poses, regimes = zip(*(protocol.draw(seed, episode, 0) for episode in range(episodes)), strict=True)
     return Plan(protocol=protocol, seed=seed, poses=np.stack(poses), regimes=np.stack(regimes), speed=speed)
+
+
+def middle_of(model: CausalModel) -> Floats:
+    """The middle of the observational range of each joint, (joints,) radians."""
+    ranges = (model.observational[joint] for joint in model.joints)
+    return np.array([(each.low + each.high) / 2 for each in ranges])
 
 
 def blocks_of(protocol: type[RecordingProtocol], episodes: Iterable[int]) -> list[list[int]]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ropes.causal.scm import CausalModel
-from ropes.common.arrays import Floats
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -19,7 +18,7 @@ from ropes.data.recorder.checks import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.plan import Plan, Stop, draw_plan
+from ropes.data.recorder.plan import Plan, Stop, draw_plan, middle_of
 from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol, RecordingProtocol
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
 from ropes.data.recorder.route import describe, free_route, require_free_start
@@ -141,7 +140,7 @@ def record_data(
         devices = None if options.only_plan or not left else _connect(stack, options, plan, folder)
         low, high = options.limits.ranges(options.model.joints)
         robot, workspace = options.setting.robot, options.limits.workspace
-        middle = _middle(options.model, low, high)
+        middle = np.clip(middle_of(options.model), low, high)
         checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
         route = free_route(plan, left, checker.first, redraw=options.redraw, show=progress)
         for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
@@ -171,12 +170,6 @@ def record_data(
             options.ask(_MAY_MOVE)
         features = record(session, folder, route.stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
-
-
-def _middle(model: CausalModel, low: Floats, high: Floats) -> Floats:
-    """The middle of the ranges of the policies, (joints,)."""
-    means = [model.observational[joint] for joint in model.joints]
-    return np.clip([(each.low + each.high) / 2 for each in means], low, high)
 
 
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:

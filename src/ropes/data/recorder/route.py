@@ -12,7 +12,7 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.common.progress import progress as show_progress
-from ropes.data.recorder.plan import Plan, Stop, blocks_of
+from ropes.data.recorder.plan import Plan, Stop, blocks_of, middle_of
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -65,11 +65,11 @@ def free_route(
         UserError: a position is not free; names episode and pose.
     """
     wanted, route, attempts = sorted(episodes), list[list[Stop]](), Counter[int]()
-    here, positions, noun = None, 0, plan.protocol.noun
+    here, positions, noun, middle = None, 0, plan.protocol.noun, middle_of(plan.protocol.model)
     with show_progress(f"simulating the plan, {noun}s", len(wanted), show=show) as update:
         for block in blocks_of(type(plan.protocol), wanted):
             while True:
-                checked = _free(plan.route(block, here), check, here, _middle(plan))
+                checked = _free(plan.route(block, here), check, here, middle)
                 if not isinstance(checked, _Fault):
                     break
                 episode, what = checked.stop.episode, checked.found.what
@@ -147,12 +147,6 @@ def _detour(start: Floats, goal: Floats, candidates: Sequence[Floats], check: Ch
     """The first of the candidates through which the way is free; None if it is through none."""
     ways = ((pose, check(samples(np.array([start, pose, goal]))[0])) for pose in candidates)
     return next((pose for pose, fault in ways if fault is None), None)
-
-
-def _middle(plan: Plan) -> Floats:
-    """The middle of the observational ranges, (joints,)."""
-    ranges = (plan.protocol.model.observational[joint] for joint in plan.joints)
-    return np.array([(each.low + each.high) / 2 for each in ranges])
 
 
 def describe(

@@ -13,13 +13,12 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as Pictures
 
 from ropes.common.arrays import Floats, Images
 from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.travel import travel_time
 from ropes.data.recordings.dwells import CHANGE
-from ropes.data.recordings.survey import block_means, motion
+from ropes.data.recordings.survey import as_grey, block_means, motion
 from ropes.errors import UserError
 
 T = TypeVar("T")
@@ -107,7 +106,7 @@ def asked(what: str, answer: Callable[[], T]) -> T:
 
 def grey(image: Images) -> NDArray[np.float32]:
     """Means of blocks of the grey image, see `survey.block_means`."""
-    return block_means(np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image)
+    return block_means(as_grey(image))
 
 
 def measure_noise(name: str, camera: Camera) -> Noise:

@@ -60,7 +60,7 @@ class CameraSurvey:
 
     def add(self, image: Images, *, sample: bool) -> None:
         """Count one image; `sample` keeps it for the median."""
-        grey = np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
+        grey = as_grey(image)
         blocks, pixels, means = block_means(grey), self.pixels, self.means
         if self.done:
             self.motion.append(motion(means["last"], blocks))
@@ -119,6 +119,11 @@ def _widened(begin: int, end: int, length: int, margin: int) -> tuple[int, int]:
     wanted = min(length, end - begin + 2 * margin)
     begin = min(max(0, begin - margin), length - wanted)
     return begin, begin + wanted
+
+
+def as_grey(image: Images) -> Images:
+    """RGB as grey levels (BT.601), uint8 (H, W); grey images as they are."""
+    return np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
 
 
 def block_means(grey: Images) -> NDArray[np.float32]:

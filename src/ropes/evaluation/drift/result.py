@@ -63,7 +63,7 @@ class Check:
     @property
     def drifted(self) -> bool:
         """Whether a joint drifted or a camera moved."""
-        return any(each.drifted for each in self.drifts) or any(each.moved for each in self.cameras)
+        return any(each.drifted for each in self.drifts) or self.camera_moved
 
     @property
     def unlike_training(self) -> bool:

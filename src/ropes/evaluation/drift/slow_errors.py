@@ -59,7 +59,7 @@ def slow_errors(medians: Floats, slopes: Floats) -> SlowErrors:
     """
     n = medians.shape[-1]
     position = np.linspace(-0.5, 0.5, n)
-    straight = slopes - _along(slopes, np.stack([np.ones(n), position], axis=1))
+    straight = _without_line(slopes, position)
     level = without_step(slopes.reshape(-1, n), position).reshape(slopes.shape)
     many, of_medians = slopes.shape[-2] >= _FEWEST_JOINTS, _ratio(medians, first=1)
     of_slopes = _ratio(straight if many else level, first=2)
@@ -87,10 +87,10 @@ def _cosines(n: int, terms: int) -> Floats:
     return np.asarray(np.sqrt(2 / n) * np.cos(np.pi * np.arange(1, terms + 1)[:, None] * (np.arange(n) + 0.5) / n))
 
 
-def _along(values: Floats, columns: Floats) -> Floats:
-    """The part of values (..., n) that is a combination of columns (n, k)."""
-    basis = np.linalg.qr(columns)[0]
-    return np.asarray(values @ basis @ basis.T)
+def _without_line(values: Floats, position: Floats) -> Floats:
+    """Residuals of a line through values (..., n) at positions (n,)."""
+    line = np.linalg.qr(np.stack([np.ones(len(position)), position], axis=1))[0]
+    return np.asarray(values - values @ line @ line.T)
 
 
 def without_step(values: Floats, position: Floats) -> Floats:
@@ -101,12 +101,10 @@ def without_step(values: Floats, position: Floats) -> Floats:
         position: (n,), with mean 0.
     """
     n = len(position)
-    line = np.linalg.qr(np.stack([np.ones(n), position], axis=1))[0]
     places = np.unique(np.linspace(FEWEST_SIDE, n - FEWEST_SIDE, _PLACES).round().astype(int))
-    steps = (np.arange(n) >= places[:, None]).astype(np.float64)
-    steps -= steps @ line @ line.T
+    steps = _without_line((np.arange(n) >= places[:, None]).astype(np.float64), position)
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-    residuals = values - values @ line @ line.T
+    residuals = _without_line(values, position)
     scores = residuals @ steps.T
     best = np.abs(scores).argmax(1)
     return np.asarray(residuals - np.take_along_axis(scores, best[:, None], axis=1) * steps[best])
