@@ -1,8 +1,11 @@
 """White squares in training images: where, how large, how many; and crops under mixed precision."""
 
+import pytest
 import torch
+from torch import Tensor
 
-from ropes.methods.training.augmentation import SIDES, erase, random_crops
+from ropes.methods.training.augmentation import SIDES, Jitter, erase, jitter_of, random_crops
+from ropes.models.registration import Registration
 
 
 def squares(share: float, poses: int = 400, side: int = 40) -> torch.Tensor:
@@ -55,3 +58,58 @@ def test_crops_are_placed_exactly_under_bf16() -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
             found.append(random_crops(images, 0.25))
     assert torch.equal(*found)
+
+
+def registration_of(channels: int = 1) -> Registration:
+    torch.manual_seed(1)
+    registration = Registration(2, 64, channels)
+    registration.background.copy_(0.3 * torch.rand(2 * channels, 64, 64))
+    registration.noise.fill_(4 / 255)
+    return registration
+
+
+def with_arms(jitter: Jitter, count: int) -> Tensor:
+    """Frames (count, P, 64, 64) of the background, with a square of one grey."""
+    frames = jitter.background.repeat(count, 1, 1, 1)
+    frames[..., 20:40, 20:40] = 100
+    return frames
+
+
+def test_jitter_changes_light_place_and_noise_of_the_arm_alone() -> None:
+    jitter = jitter_of(registration_of())
+    assert jitter is not None
+    frames = with_arms(jitter, 200)
+    before = frames.clone()
+    torch.manual_seed(0)
+    seen = jitter(frames)
+    assert torch.equal(frames, before)
+    assert seen.dtype == torch.uint8
+    apart = seen != jitter.background
+    outside = torch.ones(64, 64, dtype=torch.bool)
+    outside[19:41, 19:41] = False
+    assert not apart[..., outside].any()
+    inside = seen[..., 22:38, 22:38].float()
+    assert inside.mean() == pytest.approx(100, abs=2)
+    assert inside.std((2, 3)).mean() == pytest.approx(1.7 * 4, abs=0.5)  # the noise
+    assert inside.mean((2, 3)).std() == pytest.approx((8**2 + 6.1**2) ** 0.5, abs=1.5)  # gain and offset
+    above = apart[..., 19, 25:35].float().mean((0, 2))
+    assert ((above > 0.25) & (above < 0.42)).all()  # a third of the views are shifted upwards
+    assert len({tuple(view.flatten().tolist()) for view in seen.flatten(0, 1)}) > 380  # each view has its own
+    torch.manual_seed(0)
+    assert torch.equal(jitter(frames), seen)
+
+
+def test_jitter_moves_the_channels_of_a_view_together() -> None:
+    jitter = Jitter(registration_of(channels=3))
+    frames = with_arms(jitter, 50).unflatten(0, (5, 10))
+    torch.manual_seed(0)
+    seen = jitter(frames)
+    assert seen.shape == frames.shape
+    rows = (seen != jitter.background)[..., 25:35].float().mean(-1) > 0.5  # whether a row shows the arm
+    views = rows.unflatten(2, (2, 3))
+    assert (views == views[..., :1, :]).all()
+    assert len({tuple(row) for row in views[..., 0, :].flatten(0, 2).tolist()}) == 3  # up, down, in place
+
+
+def test_renderings_have_no_jitter() -> None:
+    assert jitter_of(None) is None

@@ -65,6 +65,20 @@ def test_foreign_objects_vary_and_leave_the_input_unchanged() -> None:
     assert covered[:, :, 32, 32].all(1).float().mean() > 0.03  # the middle of both views at once
 
 
+def test_tall_objects_reach_from_top_to_bottom_and_are_slender() -> None:
+    images = torch.full((300, 1, 64, 64), 100, dtype=torch.uint8)
+    heights = {}
+    for tall in (0.0, 1.0):
+        torch.manual_seed(0)
+        covered = (add_foreign_objects(images, tall=tall) != 100)[:, 0]
+        heights[tall] = covered.any(2).sum(1).float() / 64
+        widths = covered.any(1).sum(1).float() / 64
+    assert heights[0.0].max() <= heights[1.0].max() == 1
+    assert (heights[1.0] > 0.8).float().mean() > 4 * (heights[0.0] > 0.8).float().mean()
+    seen = heights[1.0] > 0
+    assert heights[1.0][seen].mean() > 1.5 * widths[seen].mean()
+
+
 def test_foreign_cell_contains_a_visibly_changed_pixel() -> None:
     images = torch.full((1, 1, 8, 8), 100, dtype=torch.uint8)
     shown = images.clone()

@@ -8,8 +8,13 @@ from ropes.models.encoder import foreground, spread_of
 from ropes.models.student import ForeignMap
 from ropes.models.zoom import shrink
 
-#: Version of the network and its training, part of fingerprints.
-CLEANER = 1
+#: Version of the network and its training, part of fingerprints and of runs.
+CLEANER = 2
+#: Dilations of the detector: the last block sees a person of half the image's height.
+_DILATIONS = (1, 2, 4, 8)
+#: Least share of a view's changed parts that are foreign where somebody passes: in frames of the arm alone the detector
+#: takes a few parts of it for foreign.
+_LEAST_SHARE = 0.15
 #: Size in bytes of the frames that are cleaned at a time; the work needs twelve times as many.
 CHUNK_BYTES = 1 << 26
 
@@ -36,7 +41,7 @@ class Cleaner(nn.Module):
         self.of_view, self.zoom = channels, zoom
         self.register_buffer("background", background.clone())
         self.register_buffer("spread", torch.tensor(0.125))
-        self.detector = ForeignMap(views, channels)
+        self.detector = ForeignMap(views, channels, _DILATIONS)
 
     @property
     def levels(self) -> Tensor:
@@ -69,11 +74,22 @@ class Cleaner(nn.Module):
 
     @torch.no_grad()
     def foreign_parts(self, images: Tensor) -> Tensor:
-        """Registered frames, uint8 (n, P, N, N) → parts that show a foreign object, bool (n, V, s, s)."""
+        """Registered frames, uint8 (n, P, N, N) → parts that show a passer-by, bool (n, V, s, s).
+
+        A view has none if they are less than `_LEAST_SHARE` of its parts that differ from the background.
+        """
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
-        foreign: Tensor = logits > 0
-        return foreign
+        foreign = logits > 0
+        changed = self.changed_parts(images, foreign.shape[-1])
+        seen: Tensor = (foreign & changed).sum((2, 3)) > _LEAST_SHARE * changed.sum((2, 3))
+        return foreign & seen[..., None, None]
+
+    def changed_parts(self, images: Tensor, side: int) -> Tensor:
+        """Registered frames, uint8 (n, P, N, N) → parts that differ from the background, bool (n, V, side, side)."""
+        shrunk, background = self.shrunk(images), self.shrunk(self.levels)
+        changed = (shrunk != background).unflatten(1, (-1, self.of_view)).any(2)
+        return functional.max_pool2d(changed.float(), shrunk.shape[-1] // side) > 0
 
     def without(self, images: Tensor, foreign: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""

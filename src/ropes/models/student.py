@@ -1,6 +1,6 @@
 """The network of a student: an encoder, a detector of foreign objects, and the teacher."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,9 +26,14 @@ class ForeignMap(nn.Sequential):
     """Detector of foreign objects: `PoseEncoder.channels` (B, 2 P, S, S) → logits for each part, (B, V, s, s).
 
     Parts are squares of 4 by 4 pixels. Initially it detects nothing, and its residual branches are constant.
+
+    Args:
+        views: number of cameras.
+        channels: planes of a view.
+        dilations: of its residual blocks; larger ones see more of a large object.
     """
 
-    def __init__(self, views: int, channels: int = 1) -> None:
+    def __init__(self, views: int, channels: int = 1, dilations: Sequence[int] = _DILATIONS) -> None:
         last = nn.Conv2d(_WIDTH, views, 1)
         assert last.bias is not None
         nn.init.zeros_(last.weight)
@@ -37,7 +42,7 @@ class ForeignMap(nn.Sequential):
             nn.Conv2d(2 * views * channels, _WIDTH, 5, stride=2, padding=2),
             nn.ReLU(),
             nn.Conv2d(_WIDTH, _WIDTH, 3, stride=2, padding=1),
-            *(_Dilated(_WIDTH, dilation) for dilation in _DILATIONS),
+            *(_Dilated(_WIDTH, dilation) for dilation in dilations),
             nn.ReLU(),
             last,
         )

@@ -17,6 +17,7 @@ from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
 from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.training.augmentation import jitter_of
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training.steps import BatchAt
 from ropes.models.encoder import ContrastNetwork
@@ -165,6 +166,7 @@ class ChainPoses:
             seed=context.seed("encoder"),
             log_prior=torch.zeros(len(regimes)),
             log_odds=moves.log_odds,
+            jitter=jitter_of(context.registration),
             target=targets(regimes, context.run.joints),
             poses=len(moves.poses),
             held_moves=held.batch(evaluated, np.arange(len(evaluated)) % frames if frames else evaluated[:0]),

@@ -15,7 +15,6 @@ from ropes.methods.anchored.chain_objectives import (
 )
 from ropes.methods.anchored.invariance_stage import ATTENTION, InvarianceStage
 from ropes.methods.recipes import EncoderRecipe
-from ropes.methods.training.augmentation import erase
 from ropes.methods.training.criteria import known_policy_contrasts
 from ropes.models.encoder import ContrastNetwork
 
@@ -94,8 +93,7 @@ class ChainStage(InvarianceStage):
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
         """The fields of a `MoveBatch` → loss."""
         moves = MoveBatch(*batch)
-        erased = erase(moves.images, self.erased, self.network.encoder.of_view)
-        read, attention = self.spread(self.network.encoder.look, erased.flatten(0, 1))
+        read, attention = self.spread(self.network.encoder.look, self.augmented(moves.images).flatten(0, 1))
         coordinates = read.float().unflatten(0, moves.images.shape[:2])
         policies, invariance = moves.losses(coordinates, self.log_odds)
         self.note(policies=policies, within=invariance)

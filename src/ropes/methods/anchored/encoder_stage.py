@@ -4,7 +4,7 @@ from torch import Tensor
 
 from ropes.methods.anchored.contrast import intervention_loss, policy_loss, regime_loss
 from ropes.methods.recipes import EncoderRecipe
-from ropes.methods.training.augmentation import erase
+from ropes.methods.training.augmentation import Jitter, erase
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.models.encoder import ContrastNetwork
 
@@ -23,6 +23,7 @@ class EncoderStage(BestWeightsStage):
         target: see `ropes.methods.anchored.contrast.targets`.
         held_out: images for `evaluate`, uint8.
         single: whether joints have one policy each, see `ropes.methods.policies.second_regime`.
+        jitter: augmentation of recorded frames; None for renderings.
 
     Attributes:
         coordinate_loss: `policy_loss`, or `intervention_loss` where joints have one policy each.
@@ -45,17 +46,17 @@ class EncoderStage(BestWeightsStage):
         target: Tensor,
         held_out: Tensor,
         single: bool = False,
+        jitter: Jitter | None = None,
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
-        self.erased = recipe.random_erasing
+        self.erased, self.jitter = recipe.random_erasing, jitter
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
         self.single, self.coordinate_loss = single, intervention_loss if single else policy_loss
 
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
         """Images, uint8 (..., P, S, S), their regimes (...), and which poses count, bool (...) → loss."""
         images, regime, trusted = batch
-        erased = erase(images, self.erased, self.network.encoder.of_view)
-        coordinates, logits, attention = self.spread(self.network, erased.flatten(0, -4))
+        coordinates, logits, attention = self.spread(self.network, self.augmented(images).flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
         counted, regime_counted = trusted.flatten(), regime[trusted]
         regimes = regime_loss(logits[counted], regime_counted, self.log_prior.to(logits))
@@ -64,8 +65,13 @@ class EncoderStage(BestWeightsStage):
         self.note(loss=loss, regimes=regimes, policies=policies)
         return loss
 
+    def augmented(self, images: Tensor) -> Tensor:
+        """Images, uint8 (..., P, S, S), as the network gets them in training."""
+        changed = images if self.jitter is None else self.jitter(images)
+        return erase(changed, self.erased, self.network.encoder.of_view)
+
     def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor | float:
-        """Further terms of the loss, from images (..., P, S, S) before erasing, and the network's outputs."""
+        """Further terms of the loss, from images (..., P, S, S) before augmentation, and the network's outputs."""
         return 0.0
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:

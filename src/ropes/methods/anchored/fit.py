@@ -40,6 +40,7 @@ from ropes.methods.policies import bayes_floors, require_both_policies, require_
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.student.fit import EncoderTeacher, fit_student
+from ropes.methods.training.augmentation import JITTER, jitter_of
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
@@ -257,6 +258,7 @@ class AnchoredPoses:
             target=targets(head_regimes(run.joints), run.joints),
             held_out=torch.from_numpy(self.held.pixels(held.reshape(-1))).unflatten(0, held.shape),
             held_trusted=torch.from_numpy(self.held.trusted[held]),
+            jitter=jitter_of(context.registration),
         )
         return stage, batch_at
 
@@ -277,5 +279,7 @@ def _fit_encoder(
     settings = recipe_to_dict(recipe, without=others)
     if recipe.anchor_weight:
         settings["objective"] = _CHAIN_OBJECTIVE if isinstance(poses, ChainPoses) else _OBJECTIVE
+    if context.registration is not None:
+        settings["jitter"] = JITTER
     fingerprint = context.digest("encoder", settings, NETWORK)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

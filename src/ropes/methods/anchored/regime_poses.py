@@ -17,6 +17,7 @@ from ropes.methods.anchored.contrast import head_regimes, regime_loss, targets
 from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.training.augmentation import jitter_of
 from ropes.methods.training.criteria import policy_contrasts
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training.steps import BatchAt
@@ -103,6 +104,7 @@ class RegimePoses:
             held_out=torch.from_numpy(held.pixels(evaluated)),
             held_regime=held_regime[evaluated],
             single=single_interventions(kept.regimes),
+            jitter=jitter_of(context.registration),
         )
         return stage, batch_at
 

@@ -2,11 +2,12 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from ropes.common.seeds import integer
 from ropes.methods.recipes import Optimisation
 from ropes.methods.student.foreign import add_foreign_objects
-from ropes.methods.student.stage import foreign_loss
+from ropes.methods.student.stage import foreign_parts
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.models.cleaner import Cleaner
 
@@ -14,15 +15,16 @@ from ropes.models.cleaner import Cleaner
 OPTIMISATION = Optimisation(
     epochs=1, min_samples=38_400, batch=64, learning_rate=4e-3, weight_decay=0.01, clip=1.0, schedule="one-cycle"
 )
-#: Share of the objects that are behind the arm.
-_BEHIND = 0.5
+#: Share of the objects that are behind the arm, and of those that are as tall as people.
+_BEHIND, _TALL = 0.5, 0.5
+#: Weight of the parts that show the arm alone.
+_ARM = 0.7
 
 
 class CleanerStage(BestWeightsStage):
     """Segmentation of synthetic foreign objects, before and behind the arm, in frames in which only the arm moves.
 
-    The loss is `ropes.methods.student.stage.foreign_loss`.  An object behind the arm covers the background only, which
-    registered frames show exactly.
+    The loss is `arm_loss`.  An object behind the arm covers the background only, which registered frames show exactly.
 
     Args:
         network: to train.
@@ -46,7 +48,7 @@ class CleanerStage(BestWeightsStage):
         """Loss of frames, uint8 (B, P, S, S)."""
         occluded = add_objects(images, self.network)
         (logits,) = self.spread(self.network, occluded)
-        loss = foreign_loss(logits, self.network.shrunk(images), self.network.shrunk(occluded))
+        loss = arm_loss(logits, images, occluded, self.network)
         self.note(foreign=loss)
         return loss
 
@@ -54,15 +56,32 @@ class CleanerStage(BestWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """Loss on held-out frames."""
         (logits,) = self.outputs(self.occluded, 0)
-        images, occluded = self.network.shrunk(self.held_out), self.network.shrunk(self.occluded)
-        loss = float(foreign_loss(logits, images, occluded))
+        loss = float(arm_loss(logits, self.held_out, self.occluded, self.network))
         self.update_best(loss)
         return {"held_out_loss": loss}
 
 
+def arm_loss(logits: Tensor, images: Tensor, occluded: Tensor, network: Cleaner) -> Tensor:
+    """Cross-entropy of "a foreign object is in this part of the view", nats, where frames differ from the background.
+
+    It is averaged over the parts with an object and over those of the arm separately.
+
+    Args:
+        logits: of `occluded`, (B, V, s, s).
+        images: registered, uint8 (B, P, N, N), without foreign objects.
+        occluded: with them.
+        network: the cleaner.
+    """
+    there = foreign_parts(network.shrunk(images), network.shrunk(occluded), logits.shape[1:3])
+    arm = network.changed_parts(occluded, logits.shape[-1]) & ~there
+    losses = functional.binary_cross_entropy_with_logits(logits, there.to(logits), reduction="none")
+    means = [(losses * parts).sum((2, 3)) / parts.sum((2, 3)).clamp_min(1) for parts in (there, arm)]
+    return (means[0] + _ARM * means[1]).mean()
+
+
 def add_objects(images: Tensor, network: Cleaner) -> Tensor:
     """A copy of registered frames, uint8 (B, P, S, S), with foreign objects: in half of the frames behind the arm."""
-    occluded = add_foreign_objects(images, network.of_view)
+    occluded = add_foreign_objects(images, network.of_view, tall=_TALL)
     behind = (torch.rand(len(images), device=images.device) < _BEHIND)[:, None, None, None]
     arm = images != network.levels
     if network.of_view > 1:

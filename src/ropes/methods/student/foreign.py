@@ -21,12 +21,14 @@ _LONGEST = 0.7
 _STRETCH = math.sqrt(2.0)
 #: Share of ellipses; the other objects are rectangles.
 _ELLIPSES = 0.4
+#: Height of tall objects as a share of the image's side, ratio of height and width, and share of ellipses: people.
+_TALL_HEIGHTS, _SLENDER, _TALL_ELLIPSES = (0.3, 1.3), (1.5, 5.0), 0.6
 #: Range of the number of cells along a side of a random pattern.
 _CELLS = (4, 32)
 _WHITE = 255.0
 
 
-def add_foreign_objects(images: Tensor, channels: int = 1) -> Tensor:
+def add_foreign_objects(images: Tensor, channels: int = 1, *, tall: float = 0.0) -> Tensor:
     """A copy of images with up to three foreign objects in each view; one of nine views has none.
 
     Objects are rectangles and ellipses of a uniform grey, white, noise or a blurred pattern; in colour each channel has
@@ -35,13 +37,17 @@ def add_foreign_objects(images: Tensor, channels: int = 1) -> Tensor:
     Args:
         images: uint8 (..., planes, S, S); each view is an image of its own.
         channels: planes of a view.
+        tall: share of the objects that are tall and slender, up to 1.3 times the height of the image.
     """
     views = images.flatten(0, -3).unflatten(0, (-1, channels)).clone()
     for probability in _OBJECTS:
         rows = (torch.rand(len(views), device=views.device) < probability).nonzero().squeeze(1)
-        mask = _masks(len(rows), views.shape[-1], views.device)[:, None]
+        mask = _masks(len(rows), views.shape[-1], views.device)
+        if tall:
+            slender = torch.rand(len(rows), device=views.device) < tall
+            mask[slender] = _tall_masks(int(slender.sum()), views.shape[-1], views.device)
         texture = _textures(len(rows), channels, views.shape[-1], views.device)
-        views[rows] = torch.where(mask, texture, views[rows])
+        views[rows] = torch.where(mask[:, None], texture, views[rows])
     return views.view_as(images)
 
 
@@ -61,6 +67,18 @@ def _masks(count: int, side: int, device: torch.device) -> Tensor:
     ellipses = (torch.rand(count, device=device) < _ELLIPSES).nonzero().squeeze(1)
     masks[ellipses] = rows[ellipses, :, None] ** 2 + columns[ellipses, None, :] ** 2 < 1
     return masks
+
+
+def _tall_masks(count: int, side: int, device: torch.device) -> Tensor:
+    """The pixels of random objects as tall as people: bool (count, side, side)."""
+    height = _uniform(count, _TALL_HEIGHTS[0] * side, _TALL_HEIGHTS[1] * side, device)
+    nowhere = torch.zeros(count, dtype=torch.bool, device=device)
+    lengths = height, height / _uniform(count, *_SLENDER, device)
+    rows, columns = (_distances(each, nowhere, side, device) for each in lengths)
+    ellipses = torch.rand(count, device=device) < _TALL_ELLIPSES
+    inside = rows[:, :, None] ** 2 + columns[:, None, :] ** 2 < 1
+    box = (rows.abs() < 1)[:, :, None] & (columns.abs() < 1)[:, None, :]
+    return torch.where(ellipses[:, None, None], inside, box)
 
 
 def _distances(lengths: Tensor, is_large: Tensor, side: int, device: torch.device) -> Tensor:

@@ -156,11 +156,23 @@ def foreign_loss(logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:
     Args:
         logits: (B, V, s, s).
         images: uint8 (B, P, S, S), without foreign objects.
-        occluded: with them; a cell has one where a channel of a pixel differs by more than `_VISIBLE` levels.
+        occluded: with them.
     """
-    changed = (occluded.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
-    changed = changed.unflatten(1, (logits.shape[1], -1)).any(2)
-    there = functional.max_pool2d(changed.float(), images.shape[-1] // logits.shape[-1])
+    there = foreign_parts(images, occluded, logits.shape[1:3]).to(logits)
     losses = functional.binary_cross_entropy_with_logits(logits, there, reduction="none")
     means = [(losses * cells).sum((2, 3)) / cells.sum((2, 3)).clamp_min(1) for cells in (there, 1 - there)]
     return (means[0] + _NOTHING * means[1]).mean()
+
+
+def foreign_parts(images: Tensor, occluded: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The cells with a foreign object: a channel of a pixel differs by more than `_VISIBLE` levels, bool (B, V, s, s).
+
+    Args:
+        images: uint8 (B, P, S, S), without foreign objects.
+        occluded: with them.
+        shape: (V, s).
+    """
+    views, side = shape
+    changed = (occluded.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
+    changed = changed.unflatten(1, (views, -1)).any(2)
+    return functional.max_pool2d(changed.float(), images.shape[-1] // side) > 0

@@ -16,7 +16,7 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
-from ropes.models.cleaner import Cleaner
+from ropes.models.cleaner import CLEANER, Cleaner
 from ropes.models.coarse_registration import new_registration, zoom_of
 from ropes.models.frame_changes import are_recorded, changed_areas, crowded
 from ropes.models.registration import VERSION, Registration
@@ -127,6 +127,8 @@ def write_registration(folder: Path, registration: Registration | None) -> None:
         path.unlink(missing_ok=True)
         return
     shape = {"views": registration.views, "channels": registration.channels, "cleaned": registration.is_cleaned}
+    if registration.is_cleaned:
+        shape["cleaner"] = CLEANER
     if (zoom := zoom_of(registration)) > 1:
         shape["zoom"] = zoom
     save_tree(path, {"version": VERSION, **shape, "state": registration.state_dict()})
@@ -143,7 +145,7 @@ def read_registration(folder: Path) -> Registration | None:
     path = folder / REGISTRATION_FILE
     tree = load_tree(path)
     try:
-        if tree["version"] != VERSION:
+        if tree["version"] != VERSION or (tree["cleaned"] and tree.get("cleaner") != CLEANER):
             raise UserError(f"{path} is of version {tree['version']}; run the same ropes fit command again")
         state = tree["state"]
         side, zoom = state["background"].shape[-1], tree.get("zoom", 1)
