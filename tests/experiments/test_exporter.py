@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
 
 import numpy as np
 import onnx
@@ -31,7 +30,6 @@ from ropes.methods.recipes import Optimisation
 from tests import tiny, tiny_colour
 from tests.command_line import refusal
 from tests.kills import Killed
-from tests.methods.test_registration import film
 
 
 @pytest.fixture(scope="module")
@@ -141,23 +139,6 @@ def test_non_square_colour_images_are_letterboxed_before_the_network(cache_home:
     assert [(each["height"], each["width"]) for each in config["cameras"]] == [tiny_colour.OBLONG] * 2
     assert config["compared"]["images"] == "made up"
     assert "square.paste(image" in (made / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["torch-export", "onnx"])
-def test_exported_model_includes_the_registration(
-    kind: Literal["onnx", "torch-export"], cache_home: Path, tmp_path: Path
-) -> None:
-    rng, causal = np.random.default_rng(0), tiny.model()
-    states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 40)[:, None]}
-    images = {split: film(tiny.draw(angles)) for split, angles in states.items()}
-    data = tiny.write_data(tmp_path / "data", images=images, states=states)
-    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
-    fit(data, tmp_path / "run", tiny.cnn_recipe(training=short), 0, method="cnn", show=False)
-    made = export(tmp_path / "run", kind=kind, name="tiny", out=tmp_path / "out", data=data)
-    config = read_json(made / "config.json")
-    assert config["registered"] is True
-    assert config["compared"]["difference"] <= 1e-4
 
 
 @pytest.mark.slow

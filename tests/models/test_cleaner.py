@@ -1,8 +1,10 @@
 """Tests of the cleaner of registered frames."""
 
+import pytest
 import torch
 from torch import Tensor
 
+from ropes.methods.passers_by.stage import arm_loss
 from ropes.models.cleaner import Cleaner
 
 #: Side of the frames, and of a part.
@@ -39,3 +41,14 @@ def test_frames_of_the_background_have_no_foreign_part() -> None:
     frames = cleaner.levels[None]
     assert not cleaner.foreign_parts(frames).any()
     assert torch.equal(cleaner.clean(frames), frames)
+
+
+def test_loss_is_averaged_over_foreign_parts_and_over_parts_of_the_arm() -> None:
+    cleaner = Cleaner(torch.full((1, 8, 8), 0.2), views=1).eval()
+    images = cleaner.levels[None].clone()
+    images[..., 4:, :] = 200  # the arm: the two lower parts
+    occluded = images.clone()
+    occluded[..., 4:, 4:] = 90  # an object in front of the right one
+    logits = torch.tensor([[[[9.0, -9.0], [0.5, -1.0]]]])  # the upper parts are background: they do not count
+    expected = -torch.sigmoid(torch.tensor(-1.0)).log() - 0.7 * torch.sigmoid(torch.tensor(-0.5)).log()
+    assert float(arm_loss(logits, images, occluded, cleaner)) == pytest.approx(float(expected), rel=1e-5)

@@ -8,9 +8,9 @@ from ropes.models.encoder import foreground, spread_of
 from ropes.models.student import ForeignMap
 from ropes.models.zoom import shrink
 
-#: Version of the network and its training, part of fingerprints and of runs.
+#: Version of the network, its training and its use, part of fingerprints, of runs and of the names of cleaned images.
 CLEANER = 2
-#: Dilations of the detector: the last block sees a person of half the image's height.
+#: Dilations of the detector: the last block sees half of the height of an image of 128 pixels.
 _DILATIONS = (1, 2, 4, 8)
 #: Least share of a view's changed parts that are foreign where somebody passes: in frames of the arm alone the detector
 #: takes a few parts of it for foreign.
@@ -76,18 +76,19 @@ class Cleaner(nn.Module):
     def foreign_parts(self, images: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N) → parts that show a passer-by, bool (n, V, s, s).
 
-        A view has none if they are less than `_LEAST_SHARE` of its parts that differ from the background.
+        A view has none unless those that differ from the background are more than `_LEAST_SHARE` of all that do.
         """
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
         foreign = logits > 0
-        changed = self.changed_parts(images, foreign.shape[-1])
-        seen: Tensor = (foreign & changed).sum((2, 3)) > _LEAST_SHARE * changed.sum((2, 3))
+        changed = self.changed_parts(images, foreign.shape[-1]).to(foreign.device)
+        seen: Tensor = (foreign & changed).float().sum((2, 3)) > _LEAST_SHARE * changed.float().sum((2, 3))
         return foreign & seen[..., None, None]
 
     def changed_parts(self, images: Tensor, side: int) -> Tensor:
         """Registered frames, uint8 (n, P, N, N) → parts that differ from the background, bool (n, V, side, side)."""
-        shrunk, background = self.shrunk(images), self.shrunk(self.levels)
+        shrunk = self.shrunk(images)
+        background = self.shrunk(self.levels).to(shrunk.device)
         changed = (shrunk != background).unflatten(1, (-1, self.of_view)).any(2)
         return functional.max_pool2d(changed.float(), shrunk.shape[-1] // side) > 0
 

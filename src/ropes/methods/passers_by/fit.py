@@ -13,6 +13,7 @@ from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.registration import CLEANER_FOLDER, new_cleaner, without_doubted
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.models.checkpoints import WEIGHTS
+from ropes.models.cleaner import CLEANER
 from ropes.models.coarse_registration import zoom_of
 
 #: Frames that give the spread of differences from the background, and held-out frames.
@@ -60,7 +61,7 @@ def cleaned(context: Context, images: TrainingImages) -> TrainingImages:
     registration = context.registration
     if registration is None or registration.cleaner is None:
         return images
-    name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
+    name = f"cleaned{CLEANER}-{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
     clean = registration.cleaner.clean
     changed = images.transformed(name, clean, "removing passers-by, frames", progress=context.show)
     return without_doubted(changed, registration, show=context.show)

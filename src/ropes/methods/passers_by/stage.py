@@ -30,7 +30,7 @@ class CleanerStage(BestWeightsStage):
         network: to train.
         steps: number of training steps.
         seed: of the objects.
-        held_out: held-out frames, uint8 (n, P, S, S).
+        held_out: held-out frames, uint8 (n, P, N, N).
     """
 
     network: Cleaner
@@ -45,7 +45,7 @@ class CleanerStage(BestWeightsStage):
             self.occluded = add_objects(held_out, network)
 
     def training_step(self, images: Tensor, batch_idx: int) -> Tensor:
-        """Loss of frames, uint8 (B, P, S, S)."""
+        """Loss of frames, uint8 (B, P, N, N)."""
         occluded = add_objects(images, self.network)
         (logits,) = self.spread(self.network, occluded)
         loss = arm_loss(logits, images, occluded, self.network)
@@ -80,7 +80,7 @@ def arm_loss(logits: Tensor, images: Tensor, occluded: Tensor, network: Cleaner)
 
 
 def add_objects(images: Tensor, network: Cleaner) -> Tensor:
-    """A copy of registered frames, uint8 (B, P, S, S), with foreign objects: in half of the frames behind the arm."""
+    """A copy of registered frames, uint8 (B, P, N, N), with foreign objects: in half of the frames behind the arm."""
     occluded = add_foreign_objects(images, network.of_view, tall=_TALL)
     behind = (torch.rand(len(images), device=images.device) < _BEHIND)[:, None, None, None]
     arm = images != network.levels

@@ -12,49 +12,56 @@ SIDES = (0.05, 0.4)
 _RATIO = (3 / 4, 4 / 3)
 #: Version of `Jitter`, part of fingerprints.
 JITTER = 1
-#: Longest shift as a share of the image's side, and standard deviations of gain and offset.
-_SHIFT, _GAIN, _OFFSET = 2 / 128, 0.08, 0.024
-#: Standard deviation of the noise over that of the frames, and number of different patterns of noise in a batch.
-_NOISE, _PATTERNS = 1.7, 24
+#: Longest shift as a share of the image's side, and how often a view is shifted along an axis.
+_SHIFT, _SHIFTED = 1 / 128, 1 / 3
+#: Standard deviations of gain and offset, and number of different patterns of noise in a batch.
+_GAIN, _OFFSET, _PATTERNS = 0.04, 0.012, 24
 
 
 class Jitter:
     """Random light, place and noise of what differs from the background in registered frames.
 
     Noise, and what registration leaves of changes of light and place, differ from frame to frame.  From few frames a
-    network learns them by heart; with new ones at each step it does not.  Each view of each pose has its own.  The
-    shift along an axis is a whole number of pixels, at most two of an image of 128.
+    network learns them by heart; with new ones at each step it does so less.  Each channel of each view gets noise as
+    strong as that of the recording, a gain and an offset; a third of the views are shifted along an axis by a pixel of
+    an image of 128, at least one of theirs.
 
     Args:
-        registration: of the frames; gives the background and the standard deviation of the noise at each pixel.
+        registration: of the frames; gives the background and the standard deviation of the noise.
     """
 
     def __init__(self, registration: Registration) -> None:
-        self.channels = registration.channels
+        self.channels, self.inside = registration.channels, registration.inside
         self.background = registration.background.mul(255).round().to(torch.uint8)
-        self.noise = 255 * _NOISE * registration.noise
+        # The noise of single pixels is larger where the arm often is.
+        usual = [noise[there].median() for noise, there in zip(registration.noise, self.inside, strict=True)]
+        self.noise = 255 * torch.stack(usual)
 
     @torch.no_grad()
     def __call__(self, images: Tensor) -> Tensor:
         """A changed copy of registered frames, uint8 (..., P, S, S)."""
-        background, noise = self.background.to(images.device), self.noise.to(images.device)
+        device = images.device
+        background, inside, noise = (each.to(device) for each in (self.background, self.inside, self.noise))
         flat = images.flatten(0, -4)
         count, planes, side = flat.shape[:3]
-        pose, plane = torch.arange(count, device=images.device), torch.arange(planes, device=images.device)
-        rows, columns = (self._shifted(count, planes, side, images.device) for _ in range(2))
+        pose, plane = torch.arange(count, device=device), torch.arange(planes, device=device)
+        rows, columns = (self._shifted(count, planes, side, device) for _ in range(2))
         place = plane[:, None, None], rows[..., :, None], columns[..., None, :]
-        moved, there = flat[pose[:, None, None, None], *place], background[place]
-        gain, offset = torch.randn(2, count, planes, 1, 1, device=images.device)
-        patterns = torch.randn(_PATTERNS, side, side, device=images.device)
-        drawn = patterns[torch.randint(_PATTERNS, (count, planes), device=images.device)].mul_(noise)
+        moved = flat[pose[:, None, None, None], *place]
+        changed = (moved != background[place]).unflatten(1, (-1, self.channels)).any(2)
+        gain, offset = torch.randn(2, count, planes, 1, 1, device=device)
+        patterns = torch.randn(_PATTERNS, side, side, device=device)
+        drawn = patterns[torch.randint(_PATTERNS, (count, planes), device=device)].mul_(noise[:, None, None])
         levels = moved.float().mul_(1 + _GAIN * gain).add_(255 * _OFFSET * offset).add_(drawn)
         levels = levels.round_().clamp_(0, 255).to(torch.uint8)
-        return torch.where(moved != there, levels, background).view_as(images)
+        shown = changed.repeat_interleave(self.channels, dim=1) & inside
+        return torch.where(shown, levels, background).view_as(images)
 
     def _shifted(self, count: int, planes: int, side: int, device: torch.device) -> Tensor:
         """Rows or columns that are shown in place of 0 to side − 1, the same in all planes of a view: (B, P, side)."""
-        views, longest = planes // self.channels, max(1, round(_SHIFT * side))
-        shift = torch.randint(-longest, longest + 1, (count, views, 1), device=device)
+        shape = count, planes // self.channels, 1
+        pixels = max(1, round(_SHIFT * side)) * (2 * torch.randint(2, shape, device=device) - 1)
+        shift = pixels * (torch.rand(shape, device=device) < _SHIFTED)
         shown = (torch.arange(side, device=device) + shift).clamp_(0, side - 1)
         return shown.repeat_interleave(self.channels, dim=1)
 

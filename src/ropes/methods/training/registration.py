@@ -145,8 +145,10 @@ def read_registration(folder: Path) -> Registration | None:
     path = folder / REGISTRATION_FILE
     tree = load_tree(path)
     try:
-        if tree["version"] != VERSION or (tree["cleaned"] and tree.get("cleaner") != CLEANER):
+        if tree["version"] != VERSION:
             raise UserError(f"{path} is of version {tree['version']}; run the same ropes fit command again")
+        if tree["cleaned"] and tree.get("cleaner") != CLEANER:
+            raise UserError(f"{folder} has a cleaner of an earlier ropes; run the same ropes fit command again")
         state = tree["state"]
         side, zoom = state["background"].shape[-1], tree.get("zoom", 1)
         registration = new_registration(tree["views"], side, tree["channels"], zoom)
