@@ -119,8 +119,9 @@ def test_weights_after_one_step_equal_those_of_one_device(
         differences = [
             (others[weight] - ones[weight]).abs().flatten() for weight in ones if not weight.endswith(WITHOUT_GRADIENT)
         ]
-        # AdamW's first step has the sign of the gradient, which rounding decides for a few weights.
-        assert (torch.cat(differences) > 1e-5).float().mean() <= FEW, name
+        # AdamW's first step, 1e-3 and more, has the sign of the gradient, which rounding decides for a few weights; for
+        # gradients near its ε, 1e-8, rounding changes the length of the step by a few hundredths.
+        assert (torch.cat(differences) > 1e-4).float().mean() <= FEW, name
 
 
 def test_gradients_of_uneven_parts_and_chained_outputs_equal_those_of_one_device(tmp_path: Path) -> None:
