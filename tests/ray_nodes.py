@@ -74,6 +74,8 @@ def running_nodes() -> Iterator[Nodes]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
         patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv("RAY_TMPDIR", folder)  # Ray stores the address of the cluster in its folder "ray", made by others
+        Path(folder, "ray").mkdir()
         nodes = Nodes(folder)
         try:
             yield nodes
