@@ -29,6 +29,7 @@ from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training.registration import read_registration
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
+from ropes.report.words import rms
 from ropes.simulation.camera_levels import require_level
 from ropes.simulation.camera_model import CameraModel
 
@@ -142,7 +143,7 @@ def written(found: dict[str, Any]) -> str:
     first = table(
         ["test frames", "poses with", "n", *joints],
         [
-            [row["frames"], row["poses"], f"{row['n']:,}", *(f"{value:.4f}" for value in row["mse"])]
+            [row["frames"], row["poses"], f"{row['n']:,}", *(rms(value) for value in row["mse"])]
             for row in found["errors"]
         ],
     )
@@ -153,8 +154,8 @@ def written(found: dict[str, Any]) -> str:
             for row in found["cleaner"]
         ],
     )
-    said = f"MSE, rad²; areas as shares of the arm's. {found['run']}, {found['anchors']:,} anchors. {origin(found)}."
-    return f"{first}\n{second}\n{said}\n"
+    said = f"Root mean square errors, °; areas as shares of the arm's. {found['run']}, {found['anchors']:,} anchors."
+    return f"{first}\n{second}\n{said} {origin(found)}.\n"
 
 
 def main() -> None:
