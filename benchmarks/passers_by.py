@@ -27,6 +27,8 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training.registration import read_registration
+from ropes.metrics.calibration import linear_calibration
+from ropes.models.frame_changes import levels_of
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.report.words import rms
@@ -66,7 +68,7 @@ def alone(dataset: Dataset, clean: Dataset, split: str, numbers: NDArray[np.int6
     if len(dataset.image_shape) > 2:
         raise UserError(f"{dataset.path} has images in colour; simulate grey ones")
     rows, same = dataset.frames(split).index, clean.frames(split).index
-    if len(rows) != len(same) or not np.array_equal(dataset.states(split), clean.states(split)):
+    if not np.array_equal(dataset.states(split), clean.states(split)):
         raise UserError(f"{clean.path} has other poses than {dataset.path}")
     recorded, rendered = (
         np.stack(by_camera(read_views(each, index[numbers], dataset.cameras)), axis=1)
@@ -74,8 +76,9 @@ def alone(dataset: Dataset, clean: Dataset, split: str, numbers: NDArray[np.int6
     )
     without = np.empty_like(recorded)
     for view, camera in enumerate(dataset.cameras):
-        seed = provenance["seed"]
-        model = CameraModel(level, recorded.shape[2:], len(rows), seed=seed, camera=camera, recording=split)
+        model = CameraModel(
+            level, recorded.shape[2:], len(rows), seed=provenance["seed"], camera=camera, recording=split
+        )
         without[:, view] = [model(image, number) for image, number in zip(rendered[:, view], numbers, strict=True)]
     if (recorded == without).all((2, 3)).mean() < _SAME:
         raise UserError(f"most frames of {split} differ from {clean.path} with its faults; are the seeds the same?")
@@ -99,12 +102,10 @@ def errors(estimator: Estimator, recorded: Images, without: Images, truth: Float
     rows = []
     for shown, images in (("as recorded", recorded), ("without passers-by", without)):
         coordinates = estimator.coordinates(images)
-        error = np.empty_like(truth)
-        for joint, values in enumerate(coordinates.T):
-            line = np.polyfit(values[:half], truth[:half, joint], 1)
-            error[:, joint] = (np.polyval(line, values) - truth[:, joint]) ** 2
+        slope, intercept = linear_calibration(coordinates[:half], truth[:half])
+        error = (slope * coordinates[half:] + intercept - truth[half:]) ** 2
         for poses, chosen in groups.items():
-            mse = error[half:][chosen[half:]].mean(0).tolist()
+            mse = error[chosen[half:]].mean(0).tolist()
             rows.append({"frames": shown, "poses": poses, "n": int(chosen[half:].sum()), "mse": mse})
     return rows
 
@@ -114,7 +115,7 @@ def cleaner_shares(registration: Registration, recorded: Images, without: Images
 
     `lost` of the arm's pixels show the background; `left` is the area of what is neither arm nor background.
     """
-    background = registration.background.mul(255).round().to(torch.uint8).cpu().numpy()
+    background = levels_of(registration.background).numpy()
     ideal, registered = (in_parts(registration.composite, images) for images in (without, recorded))
     cleaned = in_parts(registration, recorded)
     arm, passing = np.abs(ideal.astype(np.int16) - background) > _CHANGED, visited(recorded, without)
@@ -133,8 +134,7 @@ def cleaner_shares(registration: Registration, recorded: Images, without: Images
 
 def in_parts(change: Any, images: Images) -> Images:
     """Frames, uint8 (n, V, H, W), changed by a registration, a hundred at a time."""
-    parts = [change(torch.from_numpy(images[start : start + 100])) for start in range(0, len(images), 100)]
-    return np.asarray(torch.cat(parts))
+    return np.asarray(torch.cat([change(part) for part in torch.from_numpy(images).split(100)]))
 
 
 def written(found: dict[str, Any]) -> str:

@@ -27,6 +27,8 @@ from tests.kills import killed, patched_steps
 WITHOUT_GRADIENT = "gaze.1.bias", "k_proj.bias", "project.2.bias"
 #: Largest share of other weights whose gradient is zero but for rounding.
 FEW = 1e-3
+#: Weights whose gradients in a student are near AdamW's ε, 1e-8: rounding changes their step by some hundredths.
+TINY_GRADIENT = "far.2.weight", "far.2.bias"
 #: Method anchored on chains of moves.
 CHAINS = "chains"
 
@@ -116,12 +118,13 @@ def test_weights_after_one_step_equal_those_of_one_device(
     assert files.keys() == tiny.weights(runs[1]).keys()
     for name in files:
         ones, others = (load_file(run / name) for run in runs)
-        differences = [
-            (others[weight] - ones[weight]).abs().flatten() for weight in ones if not weight.endswith(WITHOUT_GRADIENT)
+        differ = [
+            ((others[weight] - ones[weight]).abs() > (1e-4 if weight.endswith(TINY_GRADIENT) else 1e-5)).flatten()
+            for weight in ones
+            if not weight.endswith(WITHOUT_GRADIENT)
         ]
-        # AdamW's first step, 1e-3 and more, has the sign of the gradient, which rounding decides for a few weights; for
-        # gradients near its ε, 1e-8, rounding changes the length of the step by a few hundredths.
-        assert (torch.cat(differences) > 1e-4).float().mean() <= FEW, name
+        # AdamW's first step has the sign of the gradient, which rounding decides for a few weights.
+        assert torch.cat(differ).float().mean() <= FEW, name
 
 
 def test_gradients_of_uneven_parts_and_chained_outputs_equal_those_of_one_device(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_views_with_few_foreign_parts_stay_as_they_are() -> None:
     frames[:, :, 16:] = 60  # the arm: half of the frame, 32 parts, little brighter than the background
     frames[1, :, :4, :8] = 250  # 2 of 34 changed parts
     frames[2, :, :8, :16] = 250  # 8 of 40
-    assert cleaner.changed_parts(frames, 8).sum((1, 2, 3)).tolist() == [32, 34, 40]
+    assert cleaner.changed_parts(frames, 1, 8).sum((1, 2, 3)).tolist() == [32, 34, 40]
     assert cleaner.foreign_parts(frames).sum((1, 2, 3)).tolist() == [0, 0, 8]
     cleaned = cleaner.clean(frames)
     assert torch.equal(cleaned[:2], frames[:2])

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ropes.models.encoder import foreground, spread_of
+from ropes.models.frame_changes import levels_of, parts_with
 from ropes.models.student import ForeignMap
 from ropes.models.zoom import shrink
 
@@ -46,7 +47,7 @@ class Cleaner(nn.Module):
     @property
     def levels(self) -> Tensor:
         """The background as registered frames show it, uint8 (P, N, N)."""
-        return self.background.mul(255).round_().to(torch.uint8)
+        return levels_of(self.background)
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
@@ -81,16 +82,13 @@ class Cleaner(nn.Module):
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
         foreign = logits > 0
-        changed = self.changed_parts(images, foreign.shape[-1]).to(foreign.device)
+        changed = self.changed_parts(self.shrunk(images), *foreign.shape[1:3])
         seen: Tensor = (foreign & changed).float().sum((2, 3)) > _LEAST_SHARE * changed.float().sum((2, 3))
         return foreign & seen[..., None, None]
 
-    def changed_parts(self, images: Tensor, side: int) -> Tensor:
-        """Registered frames, uint8 (n, P, N, N) → parts that differ from the background, bool (n, V, side, side)."""
-        shrunk = self.shrunk(images)
-        background = self.shrunk(self.levels).to(shrunk.device)
-        changed = (shrunk != background).unflatten(1, (-1, self.of_view)).any(2)
-        return functional.max_pool2d(changed.float(), shrunk.shape[-1] // side) > 0
+    def changed_parts(self, shrunk: Tensor, views: int, side: int) -> Tensor:
+        """Shrunk frames, uint8 (n, P, S, S) → parts that differ from the background, bool (n, V, side, side)."""
+        return parts_with(shrunk != self.shrunk(self.levels).to(shrunk.device), views, side)
 
     def without(self, images: Tensor, foreign: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 #: Standard deviation of a normal distribution over its median absolute deviation.
 MAD_TO_STD = 1.4826
@@ -49,6 +50,17 @@ def _is_recorded(images: Tensor) -> bool:
     return float(repeated.flatten().quantile(_QUANTILE)) < _REPEATED
 
 
+def levels_of(background: Tensor) -> Tensor:
+    """A background in units of white as registered frames show it, uint8 of the same shape."""
+    return background.mul(255).round_().to(torch.uint8)
+
+
+def parts_with(pixels: Tensor, views: int, side: int) -> Tensor:
+    """The parts of each view with such a pixel in a channel: bool (B, P, S, S) → bool (B, V, side, side)."""
+    of_view = pixels.unflatten(1, (views, -1)).any(2)
+    return functional.max_pool2d(of_view.float(), pixels.shape[-1] // side) > 0
+
+
 def changed_areas(frames: Tensor, background: Tensor, channels: int) -> NDArray[np.float64]:
     """Share of each view's pixels that differ from the background in a channel, (n, V).
 
@@ -57,7 +69,7 @@ def changed_areas(frames: Tensor, background: Tensor, channels: int) -> NDArray[
         background: in units of white, (P, H, W).
         channels: planes of a view.
     """
-    levels = background.mul(255).round().to(frames.device, torch.int16)
+    levels = levels_of(background).to(frames.device, torch.int16)
     changed = (frames.to(torch.int16) - levels).abs_() > CHANGED
     of_view = changed.unflatten(1, (-1, channels)).any(2).flatten(2)
     areas: NDArray[np.float64] = of_view.count_nonzero(2).double().div_(of_view.shape[2]).cpu().numpy()

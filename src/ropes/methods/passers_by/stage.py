@@ -72,8 +72,10 @@ def arm_loss(logits: Tensor, images: Tensor, occluded: Tensor, network: Cleaner)
         occluded: with them.
         network: the cleaner.
     """
-    there = foreign_parts(network.shrunk(images), network.shrunk(occluded), logits.shape[1:3])
-    arm = network.changed_parts(occluded, logits.shape[-1]) & ~there
+    views, side = logits.shape[1:3]
+    shrunk = network.shrunk(occluded)
+    there = foreign_parts(network.shrunk(images), shrunk, views, side)
+    arm = network.changed_parts(shrunk, views, side) & ~there
     losses = functional.binary_cross_entropy_with_logits(logits, there.to(logits), reduction="none")
     means = [(losses * parts).sum((2, 3)) / parts.sum((2, 3)).clamp_min(1) for parts in (there, arm)]
     return (means[0] + _ARM * means[1]).mean()

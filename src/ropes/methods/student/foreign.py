@@ -63,10 +63,7 @@ def _masks(count: int, side: int, device: torch.device) -> Tensor:
     rows, columns = (
         _distances(each.clamp(1, _LONGEST * side), is_large, side, device) for each in (mean * stretch, mean / stretch)
     )
-    masks = (rows.abs() < 1)[:, :, None] & (columns.abs() < 1)[:, None, :]
-    ellipses = (torch.rand(count, device=device) < _ELLIPSES).nonzero().squeeze(1)
-    masks[ellipses] = rows[ellipses, :, None] ** 2 + columns[ellipses, None, :] ** 2 < 1
-    return masks
+    return _shapes(rows, columns, _ELLIPSES)
 
 
 def _tall_masks(count: int, side: int, device: torch.device) -> Tensor:
@@ -75,10 +72,15 @@ def _tall_masks(count: int, side: int, device: torch.device) -> Tensor:
     nowhere = torch.zeros(count, dtype=torch.bool, device=device)
     lengths = height, height / _uniform(count, *_SLENDER, device)
     rows, columns = (_distances(each, nowhere, side, device) for each in lengths)
-    ellipses = torch.rand(count, device=device) < _TALL_ELLIPSES
-    inside = rows[:, :, None] ** 2 + columns[:, None, :] ** 2 < 1
-    box = (rows.abs() < 1)[:, :, None] & (columns.abs() < 1)[:, None, :]
-    return torch.where(ellipses[:, None, None], inside, box)
+    return _shapes(rows, columns, _TALL_ELLIPSES)
+
+
+def _shapes(rows: Tensor, columns: Tensor, share: float) -> Tensor:
+    """Rectangles, and a share of ellipses, from the distances of rows and columns (count, side): bool masks."""
+    masks = (rows.abs() < 1)[:, :, None] & (columns.abs() < 1)[:, None, :]
+    ellipses = (torch.rand(len(rows), device=rows.device) < share).nonzero().squeeze(1)
+    masks[ellipses] = rows[ellipses, :, None] ** 2 + columns[ellipses, None, :] ** 2 < 1
+    return masks
 
 
 def _distances(lengths: Tensor, is_large: Tensor, side: int, device: torch.device) -> Tensor:

@@ -12,6 +12,7 @@ from ropes.methods.recipes import Optimisation
 from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.models.cleaner import Cleaner
+from ropes.models.frame_changes import parts_with
 from ropes.models.student import StudentNetwork
 
 #: Error, in standard deviations of a coordinate, at which the Huber loss becomes linear.
@@ -158,21 +159,19 @@ def foreign_loss(logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:
         images: uint8 (B, P, S, S), without foreign objects.
         occluded: with them.
     """
-    there = foreign_parts(images, occluded, logits.shape[1:3]).to(logits)
+    there = foreign_parts(images, occluded, *logits.shape[1:3]).to(logits)
     losses = functional.binary_cross_entropy_with_logits(logits, there, reduction="none")
     means = [(losses * cells).sum((2, 3)) / cells.sum((2, 3)).clamp_min(1) for cells in (there, 1 - there)]
     return (means[0] + _NOTHING * means[1]).mean()
 
 
-def foreign_parts(images: Tensor, occluded: Tensor, shape: tuple[int, ...]) -> Tensor:
+def foreign_parts(images: Tensor, occluded: Tensor, views: int, side: int) -> Tensor:
     """The cells with a foreign object: a channel of a pixel differs by more than `_VISIBLE` levels, bool (B, V, s, s).
 
     Args:
         images: uint8 (B, P, S, S), without foreign objects.
         occluded: with them.
-        shape: (V, s).
+        views: V.
+        side: s.
     """
-    views, side = shape
-    changed = (occluded.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
-    changed = changed.unflatten(1, (views, -1)).any(2)
-    return functional.max_pool2d(changed.float(), images.shape[-1] // side) > 0
+    return parts_with((occluded.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE, views, side)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.models.frame_changes import levels_of
 from ropes.models.registration import Registration
 
 #: Least and greatest side of the erased squares, as shares of the image's side.
@@ -32,7 +33,7 @@ class Jitter:
 
     def __init__(self, registration: Registration) -> None:
         self.channels, self.inside = registration.channels, registration.inside
-        self.background = registration.background.mul(255).round().to(torch.uint8)
+        self.background = levels_of(registration.background)
         # The noise of single pixels is larger where the arm often is.
         usual = [noise[there].median() for noise, there in zip(registration.noise, self.inside, strict=True)]
         self.noise = 255 * torch.stack(usual)
