@@ -62,6 +62,16 @@ def test_a_benchmark_starts_as_a_script(name: str, capsys: pytest.CaptureFixture
         assert "--out" in said
 
 
+@pytest.mark.slow
+def test_sizes_of_metrics_are_measured_with_several_samples_and_bins(tmp_path: Path) -> None:
+    words = ["--samples", 300, 500, "--draws", 1, "--workers", 1]
+    rows = figures_of(tmp_path, "metric_sizes", *words)["rows"]
+    assert [(row["samples"], row["bins"]) for row in rows] == [(300, 20), (500, 20), (500, 5), (500, 10), (500, 40)]
+    assert rows[0]["mean"].keys() > rows[2]["mean"].keys() == {"MIG", "modularity", "InfoM", "InfoC", "InfoE"}
+    fewer_bins, more_bins = (rows[place]["mean"]["MIG"] for place in (2, 4))
+    assert 0 < more_bins < fewer_bins < 1
+
+
 def test_accuracy_against_jitter_is_reported_by_method(tmp_path: Path) -> None:
     rows = [
         {

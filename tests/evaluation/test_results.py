@@ -41,7 +41,8 @@ def test_results_file_has_the_documented_fields_and_round_trips(tmp_path: Path) 
     wanted = some_results(a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None))
     results.write(path, wanted)
     content = json.loads(path.read_text())
-    assert set(content) == {"schema", "name", "preset", "device", "version", "seconds", "hiding", "scene", "rows"}
+    head = {"schema", "name", "preset", "device", "version", "seconds", "hiding", "scene", "mesh"}
+    assert set(content) == head | {"rows"}
     assert content["schema"] == 1
     assert ",".join(sorted(content["rows"][0])) == (
         "anchors,calibration_labels,erased,image_size,joint,label_share,labels,mcc_matched,mcc_mean,mcc_std,method,"

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ropes.models.autoencoder import Standardise
 from ropes.models.dense import DenseAE2, Directions
@@ -70,7 +70,8 @@ def test_ae2_projects_raw_codes_onto_its_directions() -> None:
     scale = Standardise(VIEWS)
     scale.fit(codes)
     directions = Directions.of(scale(codes), 4)
-    network = DenseAE2(views=VIEWS, joints=JOINTS, directions=4)
+    network = DenseAE2(views=VIEWS, joints=JOINTS, directions=4, layers=3)
+    assert sum(isinstance(part, nn.Linear) for part in network.encoder) == 4
     network.initialise(scale, directions)
     torch.testing.assert_close(network.read(codes), network.encode(directions(scale(codes))))
     again = network.decode(network.read(codes))

@@ -45,6 +45,7 @@ def test_table_matches_hand_calculation() -> None:
         "rectangles among them.",
         "",
         "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES. "
+        "Meshes are simplified, the paper's full. The paper does not state where its cameras stand. "
         "Scene panda-gym. Preset compact, 2 cores, 10 minutes.",
     ]
 
@@ -118,6 +119,10 @@ def test_dependent_joints_are_compared_by_correlation() -> None:
         "|  | ropes ³: MCC |  | 0.900 (0.950) | **0.900** |",
         "|  | the paper's ROPES: MCC |  | 0.921 | 0.742 |",
     ]
+    assert [line for line in lines if "variance |" in line] == [
+        "|  | our test angles: variance |  | 0.005 | 0.005 |",
+        "|  | the paper's: variance |  | 0.382 | 0.113 |",
+    ]
     assert "- ¹ in distribution the test angles vary more or less than the paper's: compare MCC" in text
 
 
@@ -188,9 +193,37 @@ def test_optional_table_may_lack_results(readme: Path, tmp_path: Path) -> None:
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 |" in readme.read_text()
 
 
+def test_a_table_of_two_files_has_the_joint_errors_of_both(readme: Path) -> None:
+    folder = readme.parent / "results"
+
+    def rows(method: str, anchors: int, mse: float, labels: int) -> list[Row]:
+        given: dict[str, Any] = {"method": method, "anchors": anchors, "calibration_labels": labels, "image_size": 128}
+        return [row(joint, 0.9, mse, TWO_CAMERAS, **given) for joint in (1, 2)]
+
+    few = rows("anchored@500-anchors", 500, 0.02, 1_000) + rows("anchored@500-anchors", 500, 0.0004, 0)
+    results.write(folder / "curves-compact.json", replace(found(*few), name="curves"))
+    many = found(*rows("anchored", 2_000, 0.0001, 0))
+    results.write(folder / "panda-2c-compact.json", replace(many, name="panda-2c", device="8 cores"))
+    readme.write_text("<!-- table:curves-compact+panda-2c-compact/label-free --><!-- /table -->")
+    update(readme, folder)
+    lines = readme.read_text().splitlines()
+    assert lines[1] == "| test data | training data | joint 1 | joint 2 | all joints |"
+    assert lines[3:5] == [
+        "| Two cameras, independent joints | 500 anchors, 128 px ¹ | **1.1** | **1.1** | 1.1 |",
+        "|  | 2,000 anchors, 128 px ¹ | **0.57** | **0.57** | 0.57 |",
+    ]
+    assert lines[5] == "|  | the paper's ROPES, 0 labels in training | 16.5 | 7.0 | 12.7 |"
+    assert lines[-2].endswith("Preset compact, 2 cores and 8 cores.")
+
+
 def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"demo-compact\.json is missing"):
         update(readme, tmp_path / "nowhere")
+    readme.write_text("<!-- table:demo-compact/short --><!-- /table -->")
+    with pytest.raises(
+        UserError, match="has the form 'short'; leave it out, or give label-free, labels, summary or opt"
+    ):
+        update(readme, tmp_path / "results")
     readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")
     with pytest.raises(UserError, match=r"line 2: table:demo-compact has no <!-- /table -->"):
         update(readme, tmp_path / "results")

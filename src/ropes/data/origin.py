@@ -1,4 +1,4 @@
-"""What made the images of a data set: scene, renderer and faults of simulated cameras, or a recording's views."""
+"""What made the images of a data set: scene, meshes, renderer and camera faults, or how a recording was cropped."""
 
 from typing import Any
 
@@ -9,6 +9,11 @@ from ropes.simulation.settings import usual_renderer
 def scene_of(dataset: Dataset) -> str | None:
     """The scene of a data set simulated by ropes, see `ropes.simulation.backgrounds`; None for others."""
     return _of_rendering(dataset, "scene", "white")
+
+
+def mesh_of(dataset: Dataset) -> str | None:
+    """The visual meshes of an arm's data set simulated by ropes, "simplified" or "full"; None for others."""
+    return None if scene_of(dataset) is None else str((dataset.provenance or {}).get("mesh", "simplified"))
 
 
 def renderer_of(dataset: Dataset) -> str | None:

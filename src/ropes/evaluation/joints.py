@@ -12,7 +12,7 @@ from ropes.common.progress import progress
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.origin import scene_of
+from ropes.data.origin import mesh_of, scene_of
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.flags import flag_rows, occluded, out_of_distribution_images
@@ -165,6 +165,7 @@ def evaluate(
         freed_rows=() if coordinates is None else freed_rows(estimator.run, dataset, method, coordinates),
         hiding=hide if any(occlusions) else None,
         scene=scene_of(dataset),
+        mesh=mesh_of(dataset),
     )
 
 
@@ -219,7 +220,7 @@ def evaluate_transfer(
         images = images_of(estimator.run, dataset, dataset.frames(SPLITS[split]).index)
         tested.readings[condition] = estimator.read(images)
         rows += tested.rows(condition, tested.measured(condition))
-    return folder.write(name, transfer_rows=tuple(rows), scene=scene_of(dataset))
+    return folder.write(name, transfer_rows=tuple(rows), scene=scene_of(dataset), mesh=mesh_of(dataset))
 
 
 def test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:

@@ -40,6 +40,7 @@ class Results:
         hiding: kind of occlusion, see `ropes.simulation.corruption.Hiding`; None without occlusion.
         scene: background of the arm, see `ropes.simulation.backgrounds`; None without an arm, and in files of
             older versions.
+        mesh: visual meshes of the arm, "simplified" or "full"; None as for `scene`.
 
     Raises:
         ValueError: a field contradicts its type, or two rows of a kind have the same conditions and seed.
@@ -63,6 +64,7 @@ class Results:
     freed_rows: tuple[kinds.FreedRow, ...] = ()
     hiding: str | None = None
     scene: str | None = None
+    mesh: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -200,7 +200,7 @@ def collect_results(
     }
     of_arms: dict[str, Any] = {"hiding": "square"} if plan.measures == "joints" else {}
     if plan.measures != "actions" and not plan.renderings and any(map(plan.arm, plan.anchors)):
-        of_arms["scene"] = plan.scene
+        of_arms |= {"scene": plan.scene, "mesh": plan.mesh}
     results = Results(
         name=plan.name,
         preset=preset,

@@ -109,6 +109,10 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "reconstruction and score differences of the encoder, weighing 30, whitened codes",
         {**_ENCODER, **_WHITENED, "score_weight": 30.0},
     ),
+    "encoder-whitened-deep": (
+        "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers",
+        {**_ENCODER, **_WHITENED, "score_weight": 30.0, "dense_layers": 3},
+    ),
     "encoder-whitened-noise": (
         "reconstruction and score differences of the encoder, weighing 30, density ratios of noisy codes, whitened",
         {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 30.0},

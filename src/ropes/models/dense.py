@@ -1,5 +1,6 @@
 """Linear directions of codes, and an AE2 that works in them."""
 
+from itertools import pairwise
 from typing import Self
 
 import torch
@@ -88,9 +89,9 @@ class DenseAE2(nn.Module):
     falls from .164 to .040 rad², joint 3's from .171 to .107 (docs/log.md, whitened codes; also more steps).
     """
 
-    def __init__(self, *, views: int, joints: int, directions: int) -> None:
+    def __init__(self, *, views: int, joints: int, directions: int, layers: int = 2) -> None:
         super().__init__()
-        self.encoder, self.decoder = _dense(directions, joints), _dense(joints, directions)
+        self.encoder, self.decoder = _dense(directions, joints, layers), _dense(joints, directions, layers)
         self.directions = Directions(views, directions)
         self.standardise = Standardise(views)
 
@@ -118,8 +119,8 @@ class DenseAE2(nn.Module):
         return self.standardise.inverse(self.directions.inverse(self.decode(self.read(codes))))
 
 
-def _dense(inputs: int, outputs: int) -> nn.Sequential:
-    """Two hidden layers; smooth, because objectives differentiate the network."""
-    return nn.Sequential(
-        nn.Linear(inputs, _HIDDEN), nn.SiLU(), nn.Linear(_HIDDEN, _HIDDEN), nn.SiLU(), nn.Linear(_HIDDEN, outputs)
-    )
+def _dense(inputs: int, outputs: int, layers: int) -> nn.Sequential:
+    """A number of hidden layers; smooth, because objectives differentiate the network."""
+    sizes = [inputs, *[_HIDDEN] * layers]
+    hidden = (part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.SiLU()))
+    return nn.Sequential(*hidden, nn.Linear(sizes[-1], outputs))

@@ -4,6 +4,7 @@ The compared fits decide the form: methods, labels in training (Table 2), or tra
 the paper's counterpart, which stands below ours.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,8 @@ NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
     '"not shifted"; the paper does not say which.'
 )
+#: Heading of the error of all joints together.
+ALL = "all joints"
 #: Setup, side of the square, split.
 Condition = tuple[str, int, str]
 #: A fit's cells by joint.
@@ -48,7 +51,7 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
 
     Args:
         found: of one experiment.
-        label_free: of our methods, include only maps without labels; errors are RMS in degrees.
+        label_free: of our methods, include only maps without labels; errors are RMS in degrees, also over all joints.
     """
     every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
@@ -62,6 +65,10 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method and cell.method not in ROPES_VARIANTS for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
+        if label_free:
+            blocks = _variants([*cells, *unlabelled], joints, (), marks, label_free=True)
+            written = _table(["test data", "training data"], [], [*joints, ALL], blocks)
+            return paragraphs(written, marks.markdown(), below(found, cells, in_degrees=True))
         not_shifted = over_seeds(found.shift_rows)
         shifted = "" if not_shifted else " (of shifted poses under shift)"
         note = f"With lines fitted on {CALIBRATION_LABELS:,} labels{shifted} unless stated otherwise. "
@@ -77,9 +84,10 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
         note += (
             "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. The "
-            "paper's R² is its squared MCC, that of the best line. "
+            "paper's R² is its squared MCC, that of the best line; variances are those of MSE / (1 − MCC²). "
         )
-    written = _table(["test data", "method"], ["labels"], joints, blocks)
+    columns = [*joints, ALL] if label_free else joints
+    written = _table(["test data", "method"], ["labels"], columns, blocks)
     return paragraphs(written, marks.markdown(), note + reached + below(found, cells, in_degrees=label_free))
 
 
@@ -146,7 +154,7 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
     """A line for each method with its MCC and one with its R², bold where they reach the paper's; then the paper's.
 
     The MCC of the best assignment of coordinates to joints stands in brackets.  R² is after a line on labels; where it
-    is not recorded it is the squared MCC, as is the paper's.
+    is not recorded it is the squared MCC, as is the paper's.  Last the variances of the test angles, rad².
     """
     theirs = _of_paper(fits.values(), joints, "paper_mcc")
     squared = [None if bar is None else bar**2 for bar in theirs]
@@ -158,7 +166,12 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
         by_mcc.append([f"{words}: MCC", "", *map(_mcc, cells, theirs)])
         by_r2.append([f"{words}: R²", "", *map(_r2, cells, squared)])
     paper_mcc = _published(["the paper's ROPES: MCC", ""], theirs)
-    return by_mcc + paper_mcc + by_r2 + _published(["the paper's ROPES: R²", ""], squared)
+    variances = [
+        line
+        for words, name in (("our test angles: variance", "variance"), ("the paper's: variance", "paper_variance"))
+        for line in _published([words, ""], _of_paper(fits.values(), joints, name))
+    ]
+    return by_mcc + paper_mcc + by_r2 + _published(["the paper's ROPES: R²", ""], squared) + variances
 
 
 def _mcc(cell: JointErrors | None, bar: float | None) -> Entry:
@@ -204,7 +217,12 @@ def _paper_mse(share: float | None, condition: Condition, joint: str) -> float |
 
 
 def _variants(
-    cells: Iterable[JointErrors], joints: Sequence[str], not_shifted: Sequence[JointErrors], marks: Marks
+    cells: Iterable[JointErrors],
+    joints: Sequence[str],
+    not_shifted: Sequence[JointErrors],
+    marks: Marks,
+    *,
+    label_free: bool = False,
 ) -> Blocks:
     """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP.
 
@@ -221,14 +239,16 @@ def _variants(
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, labels), at in fits.items():
-            words = described(next(iter(at.values()))) + ("" if labels else "; without labels")
+            if label_free and labels:
+                continue
+            words = described(next(iter(at.values()))) + ("" if labels or label_free else "; without labels")
             words = f"{method_of(method)}: {words}" if several else words
-            lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars)])
+            lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars, label_free)])
             if beside := _of_fit(not_shifted, (*condition, method, labels)):
                 named = marks.method(method, f"{words}; not shifted", published=any(bars))
                 lines.append([named, *_ours(beside, joints, bars)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
-            lines += _published([f"the paper's {system}, {count:,} labels in training"], errors)
+            lines += _published([f"the paper's {system}, {count:,} labels in training"], errors, label_free)
         yield name, lines
 
 
@@ -239,13 +259,16 @@ def _of_paper(fits: Iterable[Fit], joints: Sequence[str], name: str) -> list[flo
 
 
 def _published(words: Sequence[str], values: Sequence[float | None], in_degrees: bool = False) -> list[Line]:
-    """A line of the paper's numbers, or of RMS in degrees of its MSE; none without numbers."""
+    """A line of the paper's numbers, or of RMS in degrees of its MSE, last that of all joints; none without numbers."""
     shown = ["" if value is None else rms(value) if in_degrees else fixed(value) for value in values]
-    return [[*words, *shown]] if any(shown) else []
+    return [[*words, *shown, *(_overall(values) if in_degrees else ())]] if any(shown) else []
 
 
 def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degrees: bool = False) -> list[str | Entry]:
-    """Our MSE of each joint, or its RMS in degrees; it reaches the bar if the MSE does so rounded like the paper's."""
+    """Our MSE of each joint, or its RMS in degrees and that of all joints.
+
+    An error reaches the bar if the MSE does so rounded like the paper's.
+    """
     entries: list[str | Entry] = []
     for joint, bar in zip(joints, bars, strict=True):
         cell = at.get(joint)
@@ -254,4 +277,10 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degre
         else:
             reached = bar is not None and mse_comparable(cell.setup, cell.split) and reaches(cell.mse, bar)
             entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
-    return entries
+    return [*entries, *(_overall([at[joint].mse if joint in at else None for joint in joints]) if in_degrees else ())]
+
+
+def _overall(errors: Sequence[float | None]) -> list[str]:
+    """RMS in degrees over all joints from the MSE of each; empty if one is missing."""
+    known = [each for each in errors if each is not None]
+    return [rms(math.fsum(known) / len(known)) if len(known) == len(errors) else ""]

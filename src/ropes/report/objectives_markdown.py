@@ -9,14 +9,14 @@ from ropes.evaluation.rows.kinds import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks
-from ropes.report.table import Table, paragraphs
+from ropes.report.origins import renderings
+from ropes.report.table import Table, grouped, paragraphs
 from ropes.report.words import fixed, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
     "own": lambda row: row.own,
     "beside": lambda row: row.beside,
-    "along": lambda row: row.tangent,
 }
 
 
@@ -33,15 +33,19 @@ def objectives_markdown(found: Results) -> str:
     marks = Marks(found.preset)
     setups = dict.fromkeys(cell.setup for cell in cells)
     tables = [text for setup in setups for text in _table(found, cells, setup, marks)]
-    larger = f"The paper's networks are larger, with an AE2 for each joint and {ANCHORS:,} training anchors."
+    larger = (
+        "The paper has larger networks, images of 128 pixels, density ratios of two classes without dropout, an AE2 "
+        f"for each joint and {ANCHORS:,} training anchors."
+    )
     about = (
         f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; bold where it reaches the "
         "paper's ROPES.",
         larger if found.preset == "compact" else "",
+        renderings(found),
         "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's two policies "
         "from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and its "
-        "maximum over the others; *along*, share of Δs_i along the codes that the decoder generates. Training seeds: "
-        f"{len(seeds)}. {origin(found)}",
+        "maximum over the others; *along*, for each joint: share of Δs_i along the codes that the decoder generates. "
+        f"Training seeds: {len(seeds)}. {origin(found)}",
     )
     return paragraphs(*tables, marks.markdown(), " ".join(filter(None, about)))
 
@@ -57,13 +61,20 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
         if own:
             known = [[value for row in rows if (value := of(row)) is not None] for of in _CRITERIA.values()]
             criteria = [f"{fmean(values):.3f}" if values else "" for values in known]
-            lines.append([words, *(_both(own[joint]) for joint in joints), *criteria])
+            lines.append([words, *(_both(own[joint]) for joint in joints), *criteria, _along(rows)])
     bars = {cell.joint: cell for cell in here}
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
-    lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
+    lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA), ""])
     yield f"**{marks.condition(setup, 0)}**"
-    yield Table(["objective", *map(joint_label, joints), *_CRITERIA], lines).markdown()
+    yield Table(["objective", *map(joint_label, joints), *_CRITERIA, "along"], lines).markdown()
+
+
+def _along(rows: Sequence[CriterionRow]) -> str:
+    """The mean tangent share of each joint over seeds, in order; empty without."""
+    joints = grouped(sorted(rows, key=lambda row: row.joint), lambda row: row.joint).values()
+    known = [[row.tangent for row in own if row.tangent is not None] for own in joints]
+    return " ".join(f"{fmean(values):.2f}" for values in known if values)
 
 
 def _both(cell: JointErrors) -> str:

@@ -54,4 +54,12 @@ def _data(found: Results, cells: Sequence[JointErrors]) -> str:
         parts.append(f"The background is not recorded; earlier versions rendered a white one, the paper {SCENE}'s.")
     elif found.scene != SCENE:
         parts.append(f"The background is {found.scene}, the paper's {SCENE}'s.")
-    return " ".join(parts)
+    return " ".join((*parts, renderings(found)))
+
+
+def renderings(found: Results) -> str:
+    """How meshes and cameras differ from the paper's."""
+    # Files without `mesh` are of versions in which the preset alone decided.
+    simplified = found.mesh == "simplified" or (found.mesh is None and found.preset == "compact")
+    meshes = "Meshes are simplified, the paper's full. " if simplified else ""
+    return f"{meshes}The paper does not state where its cameras stand."

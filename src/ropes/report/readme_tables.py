@@ -1,12 +1,16 @@
 """Writes the tables of README and docs from the committed results.
 
-A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
-`NAME-PRESET/label-free` is the table of joint angles without our lines that use labels, `NAME-PRESET/labels` says how
-many labels a supervised method needs for the same errors, and `NAME-PRESET/optional` is a note as long as the
+A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json; with
+`NAME-PRESET+NAME-PRESET` its joint errors come from both files.  `NAME-PRESET/label-free` is the table of joint angles
+without our lines that use labels, `NAME-PRESET/labels` says how many labels a supervised method needs for the same
+errors, `NAME-PRESET/summary` is a short table of models or actions, and `NAME-PRESET/optional` is a note as long as the
 experiment has no committed results.  `benchmark/TASK` is the table of the benchmark's entries in `benchmark/`.
 """
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ropes.common import files
@@ -22,10 +26,17 @@ from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.partial_disentanglement import freed_markdown
 from ropes.report.study import study_markdown
+from ropes.report.summaries import summary_markdown
 from ropes.report.table import wrapped
 from ropes.report.trust import coverage_markdown
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
+#: Form of a table → how it is written.
+_FORMS: Mapping[str, Callable[[Results], str]] = {
+    "label-free": partial(markdown, label_free=True),
+    "labels": overtaken_markdown,
+    "summary": summary_markdown,
+}
 
 
 def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...]:
@@ -76,14 +87,22 @@ def _of_marker(results_dir: Path, name: str) -> str:
     file, _, form = name.partition("/")
     if file == "benchmark":
         return wrapped(benchmark_markdown(results_dir / file, form))
-    if form not in ("", "label-free", "labels", "optional"):
-        raise UserError(f"table:{name} has the form {form!r}; leave it out, or give label-free, labels or optional")
+    if form not in ("", *_FORMS, "optional"):
+        known = ", ".join(_FORMS)
+        raise UserError(f"table:{name} has the form {form!r}; leave it out, or give {known} or optional")
     if form == "optional" and not (results_dir / f"{file}.json").exists():
         return "No results yet.\n"
-    found = results.read(results_dir / f"{file}.json")
-    if form == "labels":
-        return wrapped(overtaken_markdown(found))
-    return wrapped(markdown(found, label_free=True) if form == "label-free" else _written(found))
+    found = _joined(*(results.read(results_dir / f"{each}.json") for each in file.split("+")))
+    return wrapped(_FORMS.get(form, _written)(found))
+
+
+def _joined(found: Results, *others: Results) -> Results:
+    """The first results with the joint errors of all."""
+    if not others:
+        return found
+    devices = " and ".join(dict.fromkeys(each.device for each in (found, *others)))
+    rows = (row for each in (found, *others) for row in each.rows)
+    return replace(found, device=devices, seconds=None, rows=tuple(rows))
 
 
 def _written(found: Results) -> str:

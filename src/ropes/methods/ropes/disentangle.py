@@ -154,6 +154,7 @@ class AE2Trainer:
             *([further] if further else []),
         )
         settings += (recipe.basis, recipe.directions) if self.directions else ()
+        settings += (recipe.dense_layers,) if self.directions and recipe.dense_layers != 2 else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
 

@@ -99,7 +99,8 @@ def network_of_codes(recipe: RopesRecipe, *, views: int, joints: int) -> AE2 | D
     """The AE2 of a recipe, untrained."""
     if recipe.basis == "none":
         return AE2(recipe.ae2, views=views, joints=joints)
-    return DenseAE2(views=views, joints=joints, directions=recipe.count_directions(views=views, joints=joints))
+    directions = recipe.count_directions(views=views, joints=joints)
+    return DenseAE2(views=views, joints=joints, directions=directions, layers=recipe.dense_layers)
 
 
 def _in_unit(images: Tensor) -> Tensor:

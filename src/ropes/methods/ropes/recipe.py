@@ -22,6 +22,7 @@ _WITHOUT_AE2 = {
     "sparsity_weights": (0.0,),
     "basis": "none",
     "directions": 0,
+    "dense_layers": 2,
 }
 #: Least number of cells of a student's first stage, along a side.
 _CELLS = 32
@@ -64,6 +65,7 @@ class RopesRecipe:
             unit variance, in an AE2 of dense layers: whitened, along all their principal directions; codes or scores,
             along some directions of the codes or of the score differences, see `ropes.models.dense.Directions`.
         directions: number of these directions; 0 for as many as joints.
+        dense_layers: hidden layers of that AE2's encoder and decoder each; ignored without a basis.
         sparsity_weights: candidates for λ of Eq. 3; several are compared on held-out anchors.
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
@@ -92,6 +94,7 @@ class RopesRecipe:
     coordinates: Coordinates = "ae2"
     basis: Basis = "none"
     directions: int = 0
+    dense_layers: int = added(2)
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
     val_fraction: float = renamed("held_out", 0.1)
@@ -106,6 +109,7 @@ class RopesRecipe:
         require("above 0 and below 1", self, "search_share", "val_fraction")
         weights = ("logit_weight", "decoded_logit_weight", "score_weight")
         require("at least 0", self, "sparsity_rows", *weights, "code_noise")
+        require("positive", self, "dense_layers")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
         if self.coordinates == "logits":
@@ -114,6 +118,8 @@ class RopesRecipe:
             for name, unused in _WITHOUT_AE2.items():
                 object.__setattr__(self, name, unused)  # recipes that give the same weights are equal
         require("between 0 and 1", self, "foreign", "sparsity_start")
+        if self.basis == "none":
+            object.__setattr__(self, "dense_layers", 2)  # of the default: recipes that give the same weights are equal
         if not self.foreign:
             object.__setattr__(self, "student_encoder", _STUDENT_ENCODER)
             object.__setattr__(self, "student", _STUDENT)
