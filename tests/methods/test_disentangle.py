@@ -35,8 +35,10 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     return slopes, taken
 
 
-def begun(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any], AE2Stage]:
-    """The slopes of both joints, the first four batches of AE2 `name`, and its stage."""
+def begun(
+    name: str, *, digested: list[str] | None = None, **changes: Any
+) -> tuple[list[torch.Tensor], list[Any], AE2Stage]:
+    """The slopes of both joints, the first four batches of AE2 `name`, and its stage; what is digested is appended."""
     recipe = tiny.recipe(**changes)
     slopes = list(torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)))
     values = torch.rand(POSES, 2, 8, 8, generator=torch.Generator().manual_seed(1))
@@ -54,7 +56,13 @@ def begun(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any], AE2
     run = SimpleNamespace(joints=tiny.JOINTS, cameras=tiny.CAMERAS)
     device = torch.device("cpu")
     given = {"run": run, "recipe": recipe, "device": device, "show": False, "train": train}
-    context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=lambda *parts: "")
+
+    def digest(*parts: object) -> str:
+        if digested is not None:
+            digested.append(repr(parts))
+        return ""
+
+    context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=digest)
     lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
     AE2Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
     return slopes, taken, stages[0]
@@ -74,6 +82,17 @@ def test_objective_is_the_sum_of_its_terms() -> None:
     found = torch.stack([(decoded * slope).flatten(1).sum(1) for slope in slopes], dim=1)
     expected = error + sparsity + 2 * functional.mse_loss(found, logits)
     torch.testing.assert_close(also.training_step(batch, 0), expected)
+
+
+def test_hidden_layers_are_part_of_the_network_and_of_its_digest() -> None:
+    given: dict[str, Any] = {"joint_ae2": True, "sparsity_rows": 0, "basis": "codes", "directions": 7}
+    digested: list[str] = []
+    for layers in (2, 3):
+        _, _, stage = begun("joint", digested=digested, dense_layers=layers, **given)
+        for network in (stage.network.encoder, stage.network.decoder):
+            assert sum(isinstance(part, torch.nn.Linear) for part in network.children()) == layers + 1
+    two, three = digested
+    assert two != three
 
 
 def test_directional_derivatives_keep_rows_with_fewer_numbers() -> None:

@@ -58,7 +58,14 @@ def test_coordinates_of_ropes_follow_their_joints(tmp_path: Path, cache_home: Pa
     trained = (tmp_path / "run" / "ae1" / WEIGHTS).stat().st_mtime_ns
     others: tuple[dict[str, Any], ...] = (
         {"coordinates": "logits"},
-        {"logit_weight": 0.0, "score_weight": 1.0, "sparsity_weights": (0.0,), "basis": "scores", "directions": 8},
+        {
+            "logit_weight": 0.0,
+            "score_weight": 1.0,
+            "sparsity_weights": (0.0,),
+            "basis": "scores",
+            "directions": 8,
+            "dense_layers": 3,
+        },
     )
     for changes in others:
         run = tmp_path / "other"

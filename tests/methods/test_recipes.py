@@ -93,6 +93,7 @@ def test_optimiser_settings_out_of_range_are_refused(change: dict[str, Any], lin
             "directions must be at least 0, and need a basis of codes or scores, got -1",
         ),
         ({"code_noise": math.inf}, "code_noise must be at least 0, got inf"),
+        ({"dense_layers": 0}, "dense_layers must be positive, got 0"),
     ],
 )
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
@@ -136,3 +137,10 @@ def test_stored_recipe_may_have_a_preset_of_another_name() -> None:
     recipe = recipe_from_dict(content, RopesRecipe)
     assert recipe.preset == "tiny"
     assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), RopesRecipe) == recipe
+
+
+def test_hidden_layers_count_only_with_directions() -> None:
+    dense = ropes_recipe("compact")
+    assert replace(dense, dense_layers=3) != dense
+    convolutions = replace(dense, basis="none")
+    assert replace(convolutions, dense_layers=3) == convolutions

@@ -120,7 +120,7 @@ def test_dependent_joints_are_compared_by_correlation() -> None:
         "|  | the paper's ROPES: MCC |  | 0.921 | 0.742 |",
     ]
     assert [line for line in lines if "variance |" in line] == [
-        "|  | our test angles: variance |  | 0.005 | 0.005 |",
+        "|  | our test angles: variance |  | 0.050 | 0.050 |",  # by anchored, whose MCC is larger
         "|  | the paper's: variance |  | 0.382 | 0.113 |",
     ]
     assert "- ¹ in distribution the test angles vary more or less than the paper's: compare MCC" in text
@@ -149,6 +149,24 @@ def test_label_free_method_has_its_own_line() -> None:
         "|  | anchored ¹ | 0 | **0.0030** ± 0.0020 |",
         "|  | ropes ² | 1,000 | 0.100 ± 0.002 |",
     ]
+
+
+def test_label_free_tables_have_the_error_over_all_joints() -> None:
+    rows = [
+        replace(row(joint, 0.99, mse, setup, method="anchored", calibration_labels=labels), paper_mse=bar)
+        for setup, joint, mse, bar in (
+            (ONE_CAMERA, 2, 0.01, 0.053),
+            (ONE_CAMERA, 4, 0.03, 0.029),
+            (CAUSAL, 1, 0.02, 0.058),
+        )
+        for labels in (0, 1_000)
+    ]
+    lines = [line for line in markdown(found(*rows), label_free=True).splitlines() if line.startswith("|")]
+    assert lines[0] == "| test data | method | labels | joint 1 | joint 2 | joint 4 | all joints |"
+    assert {line.count("|") for line in lines} == {8}
+    assert lines[2].endswith("|  | **5.7** | 9.9 | 8.1 |")  # √((.01 + .03) / 2) rad
+    assert lines[3].endswith("|  | 13.2 | 9.8 | 11.6 |")
+    assert lines[4].endswith("| 8.1 |  |  | 8.1 |")
 
 
 def test_joint_without_a_number_has_an_empty_cell() -> None:
@@ -213,7 +231,15 @@ def test_a_table_of_two_files_has_the_joint_errors_of_both(readme: Path) -> None
         "|  | 2,000 anchors, 128 px ¹ | **0.57** | **0.57** | 0.57 |",
     ]
     assert lines[5] == "|  | the paper's ROPES, 0 labels in training | 16.5 | 7.0 | 12.7 |"
-    assert lines[-2].endswith("Preset compact, 2 cores and 8 cores.")
+    assert "Preset compact, 2 cores and 8 cores." in " ".join(lines)
+    results.write(folder / "panda-2c-compact.json", replace(many, name="panda-2c", mesh="full"))
+    with pytest.raises(
+        UserError, match=r"curves-compact\.json has meshes simplified and .*panda-2c-compact\.json full;"
+    ):
+        update(readme, folder)
+    readme.write_text("<!-- table:curves-compact+absent/optional --><!-- /table -->")
+    update(readme, folder)
+    assert "No results yet." in readme.read_text()
 
 
 def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_each_supervision_has_the_models_with_the_most_images() -> None:
     rows = [model("ldr", seed, 0.5 + seed / 10, 6_000) for seed in (0, 1, 2)]
     rows += [model("ldr", 0, 0.99, 500), model("beta-vae", 0, 0.2, None)]
     assert of_rows(model_rows=tuple(rows)) == [
-        ["supervision", "images", "models", "DCI"],
+        ["supervision", "training images", "models", "DCI"],
         ["unsupervised", "", "1", "0.200"],
         ["interventions", "6,000", "3", "0.600 (0.500 to 0.700)"],
         ["Preset compact, 2 cores, 10 minutes."],

@@ -153,9 +153,9 @@ def mse_comparable(setup: str, split: str) -> bool:
     After linear calibration MSE = (1 − MCC²) · variance, which gives the variances of the paper's test angles (Tables 1
     and 12).  For shifted poses the paper gives no MCC, but Table 8 gives the distributions of both settings.
 
-    Deviation: the causal setting's test poses in distribution have other variances than the paper's: .374 .389 .337
-    .389 .058 .238 rad² by joint, against .382 .299 .280 .401 .113 .163.  Why: the equations printed in Appendix F give
-    our variances.  Effect: only its correlations are compared with the paper's, not its squared errors.
+    Deviation: the causal setting's test poses in distribution have other variances than the paper's (table of all
+    settings in docs/results.md).  Why: the equations printed in Appendix F give our variances.  Effect: only its
+    correlations are compared with the paper's, not its squared errors.
     """
     return (setup, split) != (CAUSAL, "id")
 

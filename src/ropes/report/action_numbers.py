@@ -137,6 +137,13 @@ def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
     return np.array([row.accuracy.get(split, np.nan) for row in rows])
 
 
+def best_of(methods: Methods, split: str) -> str | None:
+    """The method with the largest mean accuracy on a split; None if none was measured on it."""
+    means = {name: known_mean([row.accuracy.get(split) for row in rows]) for name, rows in methods.items()}
+    measured = {name: mean for name, mean in means.items() if np.isfinite(mean)}
+    return max(measured, key=measured.__getitem__, default=None)
+
+
 def gaps(rows: Sequence[ActionRow]) -> Floats:
     """Accuracy in distribution less that under systematic shift, of each seed (the paper's gap)."""
     return accuracies(rows, IID) - accuracies(rows, SYSTEMATIC)
@@ -235,8 +242,7 @@ def _against_baselines(methods: Methods) -> list[str]:
             if not np.isfinite(accuracies(methods[name], split)).any():
                 continue
             part = f"{words} {spread(accuracies(methods[name], split), 2)}"
-            if others:
-                best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))
+            if best := best_of(others, split):
                 part += f" (best baseline: {METHODS[best]} {spread(accuracies(others[best], split), 2)})"
             parts.append(part)
         sentences.append(f"{capitalised(METHODS[name])}: {'; '.join(parts)}.")

@@ -68,7 +68,10 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
         if label_free:
             blocks = _variants([*cells, *unlabelled], joints, (), marks, label_free=True)
             written = _table(["test data", "training data"], [], [*joints, ALL], blocks)
-            return paragraphs(written, marks.markdown(), below(found, cells, in_degrees=True))
+            note = (
+                f"Our rows are without labels; the paper's ROPES has a line fitted on {CALIBRATION_LABELS:,} labels. "
+            )
+            return paragraphs(written, marks.markdown(), note + below(found, cells, in_degrees=True))
         not_shifted = over_seeds(found.shift_rows)
         shifted = "" if not_shifted else " (of shifted poses under shift)"
         note = f"With lines fitted on {CALIBRATION_LABELS:,} labels{shifted} unless stated otherwise. "
@@ -134,7 +137,7 @@ def _methods(
             if beside := _of_fit(not_shifted, fit):
                 lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, label_free)
-        if not mse_comparable(condition[0], condition[2]):
+        if not label_free and not mse_comparable(condition[0], condition[2]):
             lines += _correlations(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
             lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, label_free)
@@ -154,7 +157,8 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
     """A line for each method with its MCC and one with its R², bold where they reach the paper's; then the paper's.
 
     The MCC of the best assignment of coordinates to joints stands in brackets.  R² is after a line on labels; where it
-    is not recorded it is the squared MCC, as is the paper's.  Last the variances of the test angles, rad².
+    is not recorded it is the squared MCC, as is the paper's.  Last the variances of the test angles, rad²: ours by the
+    method with the largest MCC.
     """
     theirs = _of_paper(fits.values(), joints, "paper_mcc")
     squared = [None if bar is None else bar**2 for bar in theirs]
@@ -166,12 +170,14 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
         by_mcc.append([f"{words}: MCC", "", *map(_mcc, cells, theirs)])
         by_r2.append([f"{words}: R²", "", *map(_r2, cells, squared)])
     paper_mcc = _published(["the paper's ROPES: MCC", ""], theirs)
-    variances = [
-        line
-        for words, name in (("our test angles: variance", "variance"), ("the paper's: variance", "paper_variance"))
-        for line in _published([words, ""], _of_paper(fits.values(), joints, name))
-    ]
+    best = [max((at[joint] for at in most_labelled.values() if joint in at), key=_known_mcc) for joint in joints]
+    ours = _published(["our test angles: variance", ""], [cell.variance for cell in best])
+    variances = ours + _published(["the paper's: variance", ""], _of_paper(fits.values(), joints, "paper_variance"))
     return by_mcc + paper_mcc + by_r2 + _published(["the paper's ROPES: R²", ""], squared) + variances
+
+
+def _known_mcc(cell: JointErrors) -> float:
+    return cell.mcc or 0.0
 
 
 def _mcc(cell: JointErrors | None, bar: float | None) -> Entry:
@@ -281,6 +287,6 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degre
 
 
 def _overall(errors: Sequence[float | None]) -> list[str]:
-    """RMS in degrees over all joints from the MSE of each; empty if one is missing."""
+    """RMS in degrees over all joints that have an MSE; empty without one."""
     known = [each for each in errors if each is not None]
-    return [rms(math.fsum(known) / len(known)) if len(known) == len(errors) else ""]
+    return [rms(math.fsum(known) / len(known)) if known else ""]

@@ -44,7 +44,7 @@ def objectives_markdown(found: Results) -> str:
         renderings(found),
         "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's two policies "
         "from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and its "
-        "maximum over the others; *along*, for each joint: share of Δs_i along the codes that the decoder generates. "
+        "maximum over the others. For each joint: *along*, share of Δs_i along the codes that the decoder generates. "
         f"Training seeds: {len(seeds)}. {origin(found)}",
     )
     return paragraphs(*tables, marks.markdown(), " ".join(filter(None, about)))
@@ -74,7 +74,7 @@ def _along(rows: Sequence[CriterionRow]) -> str:
     """The mean tangent share of each joint over seeds, in order; empty without."""
     joints = grouped(sorted(rows, key=lambda row: row.joint), lambda row: row.joint).values()
     known = [[row.tangent for row in own if row.tangent is not None] for own in joints]
-    return " ".join(f"{fmean(values):.2f}" for values in known if values)
+    return " ".join(fixed(fmean(values) if values else None, 2) for values in known) if any(known) else ""
 
 
 def _both(cell: JointErrors) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ropes.errors import UserError
 from ropes.evaluation.paper import ANCHORS, SCENE
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
@@ -59,7 +60,33 @@ def _data(found: Results, cells: Sequence[JointErrors]) -> str:
 
 def renderings(found: Results) -> str:
     """How meshes and cameras differ from the paper's."""
-    # Files without `mesh` are of versions in which the preset alone decided.
-    simplified = found.mesh == "simplified" or (found.mesh is None and found.preset == "compact")
-    meshes = "Meshes are simplified, the paper's full. " if simplified else ""
+    meshes = "Meshes are simplified, the paper's full. " if _meshes(found) == "simplified" else ""
     return f"{meshes}The paper does not state where its cameras stand."
+
+
+def _meshes(found: Results) -> str:
+    """The meshes of the arm; for files of older versions, which do not record them, those that the preset has."""
+    return found.mesh or ("full" if found.preset == "paper" else "simplified")
+
+
+def require_alike(first: Results, second: Results, names: tuple[object, object], advice: str) -> None:
+    """Check that rows of two files can stand in one table.
+
+    Args:
+        first: the results of one file.
+        second: those of the other.
+        names: of the two in a message.
+        advice: the end of a message.
+
+    Raises:
+        UserError: they differ in preset, scene or meshes.
+    """
+    scenes = [each.scene or "that of an older version" for each in (first, second)]
+    properties = {
+        "preset": (first.preset, second.preset),
+        "scene": scenes,
+        "meshes": (_meshes(first), _meshes(second)),
+    }
+    for words, (own, other) in properties.items():
+        if own != other:
+            raise UserError(f"{names[0]} has {words} {own} and {names[1]} {other}; {advice}")

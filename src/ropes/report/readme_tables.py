@@ -24,6 +24,7 @@ from ropes.report.cameras import cameras_markdown
 from ropes.report.curves import overtaken_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
+from ropes.report.origins import require_alike
 from ropes.report.partial_disentanglement import freed_markdown
 from ropes.report.study import study_markdown
 from ropes.report.summaries import summary_markdown
@@ -90,9 +91,13 @@ def _of_marker(results_dir: Path, name: str) -> str:
     if form not in ("", *_FORMS, "optional"):
         known = ", ".join(_FORMS)
         raise UserError(f"table:{name} has the form {form!r}; leave it out, or give {known} or optional")
-    if form == "optional" and not (results_dir / f"{file}.json").exists():
+    paths = [results_dir / f"{each}.json" for each in file.split("+")]
+    if form == "optional" and not all(path.exists() for path in paths):
         return "No results yet.\n"
-    found = _joined(*(results.read(results_dir / f"{each}.json") for each in file.split("+")))
+    found, *others = map(results.read, paths)
+    for path, other in zip(paths[1:], others, strict=True):
+        require_alike(found, other, (paths[0], path), f"table:{name} cannot have both")
+    found = _joined(found, *others)
     return wrapped(_FORMS.get(form, _written)(found))
 
 

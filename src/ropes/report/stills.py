@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from ropes.common import files
 from ropes.common.arrays import Images
-from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import FURTHER, Results
 from ropes.evaluation.rows.joint import Row
@@ -23,6 +22,7 @@ from ropes.report.action_figures import delta_arrays, pair_grid, pairs_and_capti
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
 from ropes.report.artefacts import Evaluation, arrays_of_seed
 from ropes.report.curves import AXES, efficiency_figure, error_curves, label_curves, series
+from ropes.report.origins import require_alike
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
 
 
@@ -120,16 +120,15 @@ def publish(folder: Path, out: Path, *, keep: bool = False, keep_seeds: bool = F
         keep_seeds: keep those of other training seeds of its methods too.
 
     Raises:
-        UserError: as `write_figures`, the committed file is wrong, or (where rows are kept) it is of another scene.
+        UserError: as `write_figures`, the committed file is wrong, or (where rows are kept) its scene or meshes are
+            others.
     """
     found = results.read(folder / "results.json")
     table = out / f"{found.name}-{found.preset}.json"
     if (keep or keep_seeds) and table.exists():
         committed = results.read(table)
-        if committed.scene != found.scene:
-            scenes = [each or "that of an older version" for each in (committed.scene, found.scene)]
-            option = "--keep-seeds" if keep_seeds else "--keep"
-            raise UserError(f"{table} has scene {scenes[0]} and {folder} {scenes[1]}; leave {option} out to replace it")
+        option = "--keep-seeds" if keep_seeds else "--keep"
+        require_alike(committed, found, (table, folder), f"leave {option} out to replace it")
         found = _joined(committed, found, keep_seeds=keep_seeds)
     results.write(table, found)
     return table, *write_figures(folder, out, found)

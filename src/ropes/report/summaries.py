@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.report.action_numbers import (
@@ -13,11 +11,12 @@ from ropes.report.action_numbers import (
     SHIFTS,
     Methods,
     accuracies,
+    best_of,
     in_order,
     of_an_arm,
     spread,
 )
-from ropes.report.study_numbers import METRICS, by_supervision, column, sizes_text
+from ropes.report.study_numbers import METRICS, by_supervision, column
 from ropes.report.table import Table, grouped, named_once, paragraphs
 from ropes.report.words import fixed, median_and_range, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
@@ -38,8 +37,11 @@ def _of_models(rows: Sequence[ModelRow]) -> str:
         images, largest = max(by_images.items(), key=lambda item: item[0])
         quality = median_and_range(column(largest, "dci"), fixed)
         lines.append([words, f"{images:,.0f}" if images else "", len(largest), quality])
-    table = Table(["supervision", "images", "models", METRICS["dci"]], lines)
-    return paragraphs(table.markdown(), sizes_text(rows)).rstrip()
+    table = Table(["supervision", "training images", "models", METRICS["dci"]], lines)
+    tested = {row.sizes.get("tested") for row in rows}
+    sizes = ", ".join(f"{count:,.0f}" for count in tested if count)
+    trees = f"DCI's trees use {sizes} test images, three quarters of them in training." if len(tested) == 1 else ""
+    return paragraphs(table.markdown(), trees if sizes else "").rstrip()
 
 
 def _of_actions(rows: Sequence[ActionRow]) -> str:
@@ -53,9 +55,8 @@ def _actions(methods: Methods) -> Iterator[list[object]]:
     """Lines of one setting: embeddings with baselines under both shifts, those of an arm's actions in distribution."""
     shown = methods if of_an_arm(methods) else [name for name in HELD_AGAINST if name in methods]
     for name in shown:
-        others = [other for other in HELD_AGAINST.get(name, ()) if other in methods]
+        others = {other: methods[other] for other in HELD_AGAINST.get(name, ()) if other in methods}
         for split in (IID,) if of_an_arm(methods) else (COMPOSITIONAL, SYSTEMATIC):
-            mean = {other: np.nanmean(accuracies(methods[other], split)) for other in others}
-            best = max(others, key=mean.__getitem__, default=None)
+            best = best_of(others, split)
             beside = "" if best is None else f"{spread(accuracies(methods[best], split), 2)} ({METHODS[best]})"
             yield [METHODS.get(name, name), SHIFTS[split], spread(accuracies(methods[name], split), 2), beside]
