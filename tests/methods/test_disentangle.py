@@ -69,7 +69,7 @@ def begun(
 
 
 def test_objective_is_the_sum_of_its_terms() -> None:
-    given = {"joint_ae2": True, "sparsity_rows": 0}
+    given: dict[str, Any] = {"joint_ae2": True, "sparsity_rows": 0}
     _, (batch, *_), first = begun("joint", sparsity_start=0.5, **given)
     codes, _, _, logits = batch
     decoded = first.network.decode(first.network.encode(codes))
@@ -96,7 +96,7 @@ def test_hidden_layers_are_part_of_the_network_and_of_its_digest() -> None:
 
 
 def test_directional_derivatives_keep_rows_with_fewer_numbers() -> None:
-    given = {"joint_ae2": True, "sparsity_rows": 0}
+    given: dict[str, Any] = {"joint_ae2": True, "sparsity_rows": 0}
     _, plain = batches("joint", **given)
     _, along = batches("joint", basis="codes", directions=7, **given)
     for (codes, scores, targets, logits), (few, fewer, same, told) in zip(plain, along, strict=True):
