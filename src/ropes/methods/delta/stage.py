@@ -118,7 +118,8 @@ def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[T
 
     Deviation: the contrastive loss is the mean over the batch, unless the recipe sets `contrast_sum`.  Why: it is the
     library's default.  Effect: if the paper means the sum over the batch, as another summary writes it, its weight of 2
-    counts B (32 to 64) times as much; not measured yet (experiment "delta-options").
+    counts B (32 to 64) times as much.  On single objects accuracies hardly change, and deltas are less sparse (one
+    seed, docs/deltas.md).
 
     Source: Khosla et al. 2020, in the implementation of pytorch-metric-learning.
 
