@@ -45,7 +45,7 @@ def of_an_arm(method: str, seed: int, *opposite: float | None) -> ActionRow:
         f"panda-2c-independent-{ARM_ACTIONS.partition('-')[2]}",
         accuracy={IID: 0.97},
         pairs={IID: 60},
-        recall={IID: {"joint 1 up": 1.0}},
+        recall={IID: {"panda_joint1 up": 1.0, "panda_joint1 down": 0.8, "panda_joint2 up": 0.3}},
         cosines={},
         moves=moves,
     )
@@ -175,6 +175,7 @@ def test_pictures_of_a_held_out_choice_are_found(tmp_path: Path) -> None:
 def test_joints_of_an_arm_are_summarised(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     assert "| deltas of whole images | 0.90 (0.90 to 0.90) | -0.75 (-0.80 to -0.70) |  |" in lines
+    assert "| deltas of whole images | 0.90 | 0.30 |  |" in lines
     assert "- Accuracy of joint and direction in unseen poses of an arm: deltas of whole images 0.97 ± 0.00." in lines
 
 

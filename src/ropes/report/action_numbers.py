@@ -204,6 +204,13 @@ def moved(rows: Sequence[ActionRow], kind: str) -> Floats:
     return np.array([known_mean([row.moves.get(joint, {}).get(kind) for row in rows]) for joint in joints])
 
 
+def recalled(rows: Sequence[ActionRow], joint: str) -> str:
+    """Accuracy on the moves of a joint of an arm in distribution, mean over its directions and over seeds."""
+    shares = [row.recall.get(IID, {}) for row in rows]
+    known = [share for each in shares for action, share in each.items() if action.partition(" ")[0] == joint]
+    return fixed(known_mean(known), 2) if known else ""
+
+
 def known_mean(values: Sequence[float | None]) -> float:
     """Mean of the values that are not None; NaN without any."""
     numbers = [value for value in values if value is not None]

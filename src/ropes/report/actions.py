@@ -26,11 +26,12 @@ from ropes.report.action_numbers import (
     moved,
     of_an_arm,
     paper_scores,
+    recalled,
     scores,
 )
 from ropes.report.page import Section, Source, explained, image, plot, tag
 from ropes.report.table import Table, named_once, paragraphs
-from ropes.report.words import capitalised, fixed, median_and_range, origin
+from ropes.report.words import capitalised, fixed, joint_label, median_and_range, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 
@@ -125,9 +126,15 @@ def _advantages(every: dict[str, Methods]) -> Iterator[str]:
 
 
 def _arms(every: dict[str, Methods]) -> Iterator[str]:
-    """Geometry of the deltas of an arm's joints."""
+    """Accuracy for each joint of an arm, and geometry of its deltas."""
     for methods in every.values():
         if of_an_arm(methods):
+            joints = sorted({joint for own in methods.values() for row in own for joint in row.moves})
+            by_joint = [
+                [METHODS.get(name, name), *(recalled(own, joint) for joint in joints)] for name, own in methods.items()
+            ]
+            yield "Accuracy for each joint of the arm, mean over up and down:"
+            yield Table(["method", *map(joint_label, joints)], by_joint).markdown()
             lines = [
                 [
                     METHODS.get(name, name),
