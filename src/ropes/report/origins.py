@@ -69,6 +69,11 @@ def _meshes(found: Results) -> str:
     return found.mesh or ("full" if found.preset == "paper" else "simplified")
 
 
+def devices(*found: Results) -> str:
+    """The devices of several results, each once."""
+    return " and ".join(dict.fromkeys(device for each in found for device in each.device.split(" and ")))
+
+
 def require_alike(first: Results, second: Results, names: tuple[object, object], advice: str) -> None:
     """Check that rows of two files can stand in one table.
 

@@ -24,7 +24,7 @@ from ropes.report.cameras import cameras_markdown
 from ropes.report.curves import overtaken_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
-from ropes.report.origins import require_alike
+from ropes.report.origins import devices, require_alike
 from ropes.report.partial_disentanglement import freed_markdown
 from ropes.report.study import study_markdown
 from ropes.report.summaries import summary_markdown
@@ -105,9 +105,8 @@ def _joined(found: Results, *others: Results) -> Results:
     """The first results with the joint errors of all."""
     if not others:
         return found
-    devices = " and ".join(dict.fromkeys(each.device for each in (found, *others)))
     rows = (row for each in (found, *others) for row in each.rows)
-    return replace(found, device=devices, seconds=None, rows=tuple(rows))
+    return replace(found, device=devices(found, *others), seconds=None, rows=tuple(rows))
 
 
 def _written(found: Results) -> str:

@@ -22,7 +22,7 @@ from ropes.report.action_figures import delta_arrays, pair_grid, pairs_and_capti
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
 from ropes.report.artefacts import Evaluation, arrays_of_seed
 from ropes.report.curves import AXES, efficiency_figure, error_curves, label_curves, series
-from ropes.report.origins import require_alike
+from ropes.report.origins import devices, require_alike
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
 
 
@@ -165,7 +165,7 @@ def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
         seconds = round(committed.seconds + found.seconds, 1)
     return replace(
         found,
-        device=" and ".join(dict.fromkeys([*committed.device.split(" and "), found.device])),
+        device=devices(committed, found),
         seconds=seconds,
         **merged,
     )

@@ -39,9 +39,9 @@ def _of_models(rows: Sequence[ModelRow]) -> str:
         lines.append([words, f"{images:,.0f}" if images else "", len(largest), quality])
     table = Table(["supervision", "training images", "models", METRICS["dci"]], lines)
     tested = {row.sizes.get("tested") for row in rows}
-    sizes = ", ".join(f"{count:,.0f}" for count in tested if count)
-    trees = f"DCI's trees use {sizes} test images, three quarters of them in training." if len(tested) == 1 else ""
-    return paragraphs(table.markdown(), trees if sizes else "").rstrip()
+    count = tested.pop() if len(tested) == 1 else None
+    trees = f"DCI's trees use {count:,.0f} test images, three quarters of them in training." if count else ""
+    return paragraphs(table.markdown(), trees).rstrip()
 
 
 def _of_actions(rows: Sequence[ActionRow]) -> str:

@@ -138,8 +138,8 @@ def sap(latents: ArrayLike, factors: ArrayLike, *, categorical: Iterable[int] = 
 
     Deviation: ordered factors use the squared correlation, categorical ones a linear SVM on standardised latents;
     disentanglement_lib uses SVMs on raw latents for all.  Why: an SVM forgets the order, and its C depends on the
-    scale.  Effect: SAP separates models here (medians:
-    .12 to .14 unsupervised, .52 weakly supervised) and does not in the paper; the values are not comparable.
+    scale.  Effect: SAP separates models here (medians: .12 to .14 unsupervised, .52 weakly supervised) and does not in
+    the paper; the values are not comparable.
 
     Args:
         latents: (n, k), k at least 2.
