@@ -51,7 +51,7 @@ from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
 
 PAGE = Path(__file__).parents[1] / "docs" / "ropes.md"
-FITS = ("panda-1c-independent:6000", "panda-2c-independent:5000")
+FITS = ("panda-1c-independent:10000", "panda-2c-independent:10000")
 TEST = "test-id"
 #: Codes, log ratios and coordinates: as they are, and ideal.
 CODES, RATIOS, COORDINATES = ("AE1", "angles"), ("learned", "exact"), ("AE2", "logits")

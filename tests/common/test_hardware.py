@@ -118,5 +118,7 @@ def test_device_name_includes_the_usable_core_count(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
     assert hardware.device_name().endswith(", 2 cores")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    assert hardware.device_name().endswith(", 1 core")
     monkeypatch.delattr(os, "sched_getaffinity")  # not on every system
     assert hardware.device_name().endswith(", 64 cores")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,17 +139,19 @@ def test_eq3_compares_only_objectives_of_ropes(preset: str) -> None:
     for label, recipe in recipes.items():
         assert (recipe.ae1, recipe.ae1_training, recipe.ldr_training) == (own.ae1, own.ae1_training, own.ldr_training)
         assert (recipe.code_noise > 0) == ("noise" in label)
+        assert (recipe.softplus_beta > 0) == ("softplus" in label)
         assert bool(recipe.logit_weight) == (label == "ropes@logit")
     assert recipes["ropes@eq3-10"].sparsity_weights == (10,)
     assert (replace(own, foreign=0.0) in recipes.values()) == (preset == "compact")  # without its student
     beside = experiment("table1", preset, ("ropes",)).recipes
     assert beside["ropes"] == own
+    same: dict[str, Any] = {"code_noise": own.code_noise}  # the same density ratios
     if preset == "compact":
-        assert beside["ropes@eq3"] == recipes["ropes@eq3-0.1"]
+        assert beside["ropes@eq3"] == replace(recipes["ropes@eq3-0.1"], **same)
     else:
         assert beside["ropes@encoder"] == recipes["ropes@encoder-noise"]
-    assert beside["ropes@logit"] == recipes["ropes@logit"]
-    assert beside["ropes@classifier"] == replace(recipes["ropes@classifier"], foreign=own.foreign)
+    assert beside["ropes@logit"] == replace(recipes["ropes@logit"], **same)
+    assert beside["ropes@classifier"] == replace(recipes["ropes@classifier"], foreign=own.foreign, **same)
     trained_often = {setting for setting in plan.anchors if plan.fits(setting, "ropes@eq3-each")}
     assert trained_often == {ONE}
     assert all(plan.fits(setting, "ropes@encoder") for setting in plan.anchors)

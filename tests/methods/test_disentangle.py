@@ -1,5 +1,6 @@
 """Which joint's score difference meets which row of the identity, however AE2s and rows are dealt out."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,9 @@ from ropes.causal.scm import Regime
 from ropes.methods.ropes.codes import Codes
 from ropes.methods.ropes.disentangle import AE2Trainer
 from ropes.methods.ropes.stages import AE2Stage
+from ropes.methods.training.initial_weights import seeded
 from ropes.models.autoencoder import Standardise
+from ropes.models.density_ratio import LDR, score_difference, softplus_copy
 from tests import tiny
 
 POSES = 24
@@ -36,7 +39,7 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
 
 
 def begun(
-    name: str, *, digested: list[str] | None = None, **changes: Any
+    name: str, *, digested: list[str] | None = None, ratios: Sequence[torch.nn.Module] | None = None, **changes: Any
 ) -> tuple[list[torch.Tensor], list[Any], AE2Stage]:
     """The slopes of both joints, the first four batches of AE2 `name`, and its stage; what is digested is appended."""
     recipe = tiny.recipe(**changes)
@@ -62,9 +65,13 @@ def begun(
             digested.append(repr(parts))
         return ""
 
-    context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=digest)
-    lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
-    AE2Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
+    def store_once(*_: object) -> str:
+        """Stores nothing."""
+        return ""
+
+    context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=digest, store_once=store_once)
+    given_ratios = [Line(slope).eval() for slope in slopes] if ratios is None else [*ratios]
+    AE2Trainer(context, codes, codes, given_ratios, scale, []).train(name, 1.0)
     return slopes, taken, stages[0]
 
 
@@ -91,8 +98,30 @@ def test_hidden_layers_are_part_of_the_network_and_of_its_digest() -> None:
         _, _, stage = begun("joint", digested=digested, dense_layers=layers, **given)
         for network in (stage.network.encoder, stage.network.decoder):
             assert sum(isinstance(part, torch.nn.Linear) for part in network.children()) == layers + 1
-    two, three = digested
+    of_directions, two, same, three = digested
+    assert of_directions == same
     assert two != three
+
+
+def test_score_differences_are_smoothed_and_logits_are_not() -> None:
+    ratios = [seeded(seed, lambda: LDR(tiny.recipe().ldr, views=2)).eval() for seed in (1, 2)]
+    given: dict[str, Any] = {"joint_ae2": True, "sparsity_rows": 0, "ratios": ratios}
+    _, taken, _ = begun("joint", softplus_beta=5.0, **given)
+    for codes, scores, _, logits in taken:
+        for k, ratio in enumerate(ratios):
+            torch.testing.assert_close(scores[k], score_difference(softplus_copy(ratio, 5.0), codes))
+            assert not torch.allclose(scores[k], score_difference(ratio, codes))
+            torch.testing.assert_close(logits[:, k], ratio(codes))
+
+
+@pytest.mark.parametrize(("basis", "same"), [("codes", True), ("scores", False)])
+def test_smoothing_is_part_of_the_digests_that_depend_on_it(basis: str, same: bool) -> None:
+    digested: list[str] = []
+    for beta in (0.0, 5.0):
+        begun("joint", digested=digested, joint_ae2=True, basis=basis, softplus_beta=beta)
+    of_directions, ae2, of_smoothed_directions, smoothed_ae2 = digested
+    assert (of_directions == of_smoothed_directions) == same
+    assert ae2 != smoothed_ae2
 
 
 def test_directional_derivatives_keep_rows_with_fewer_numbers() -> None:

@@ -19,6 +19,7 @@ from ropes.methods.ropes.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training.loop import CHECKPOINT
 from ropes.methods.training.stage import Stage
+from ropes.models.dense import Directions
 from tests import tiny
 from tests.kills import Killed, killed, patched_steps
 
@@ -181,6 +182,7 @@ FASTER = Optimisation(epochs=4, batch=40, learning_rate=2e-3)
     [
         ({"ae2_training": FASTER}, ["AE2Stage"]),
         ({"sparsity_weights": (2.0,)}, ["AE2Stage"]),
+        ({"softplus_beta": 5.0}, ["AE2Stage"]),
         ({"ldr_training": FASTER}, ["LDRStage", "LDRStage", "AE2Stage"]),
         ({"ae1_training": FASTER}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
     ],
@@ -201,6 +203,26 @@ def test_changed_run_equals_a_fresh_run(own_run: Path, tmp_path: Path, refit: Re
     refit(own_run, ldr_training=FASTER)
     refit(tmp_path / "fresh", ldr_training=FASTER)
     assert tiny.weights(own_run) == tiny.weights(tmp_path / "fresh")
+
+
+@pytest.mark.slow
+def test_ae2_resumes_in_its_first_directions(tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another processor rounding may turn the sign of a principal direction."""
+    refit(tmp_path / "whole", basis="whitened")
+    with killed(AE2Stage, 4):
+        refit(tmp_path / "run", basis="whitened")
+    original = Directions.of
+
+    def turned(*given: Any) -> Directions:
+        directions = original(*given)
+        directions.load_state_dict({name: -value for name, value in directions.state_dict().items()})
+        return directions
+
+    monkeypatch.setattr(Directions, "of", turned)
+    refit(tmp_path / "run", basis="whitened")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
+    refit(tmp_path / "run", basis="whitened")  # finished already: only the summary is made again
+    assert training_summary(tmp_path / "run") == training_summary(tmp_path / "whole")
 
 
 @pytest.mark.slow

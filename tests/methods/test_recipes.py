@@ -94,6 +94,7 @@ def test_optimiser_settings_out_of_range_are_refused(change: dict[str, Any], lin
         ),
         ({"code_noise": math.inf}, "code_noise must be at least 0, got inf"),
         ({"dense_layers": 0}, "dense_layers must be positive, got 0"),
+        ({"softplus_beta": -1.0}, r"softplus_beta must be at least 0, got -1\.0"),
     ],
 )
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
@@ -103,7 +104,7 @@ def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> 
 
 def test_loss_weights_of_an_unused_ae2_are_ignored() -> None:
     recipe = replace(ropes_recipe("compact"), coordinates="logits")
-    assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
+    assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0), softplus_beta=3.0)
     stored = json.loads(json.dumps({**recipe_to_dict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
     assert recipe_from_dict(stored, type(recipe)) == recipe
 
@@ -141,6 +142,6 @@ def test_stored_recipe_may_have_a_preset_of_another_name() -> None:
 
 def test_hidden_layers_count_only_with_directions() -> None:
     dense = ropes_recipe("compact")
-    assert replace(dense, dense_layers=3) != dense
+    assert replace(dense, dense_layers=dense.dense_layers + 1) != dense
     convolutions = replace(dense, basis="none")
     assert replace(convolutions, dense_layers=3) == convolutions

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ropes.models.density_ratio import LDR, score_difference
+from ropes.models.density_ratio import LDR, score_difference, softplus_copy
 from ropes.models.shapes import LDRConfig
 from tests.tiny import count_weights
 
@@ -47,6 +47,28 @@ def test_score_difference_matches_finite_differences() -> None:
         with torch.no_grad():
             change = (ratio(codes + step * direction) - ratio(codes - step * direction)) / (2 * step)
         torch.testing.assert_close((score * direction).sum((1, 2, 3)), change, rtol=1e-5, atol=1e-8)
+
+
+def test_smoothed_ratio_has_nearly_the_same_logits_and_a_gradient_without_jumps() -> None:
+    ratio, codes = small(others=True).double(), torch.randn(200, 2, 8, 8, dtype=torch.float64)
+    copy = softplus_copy(ratio, 50.0)
+    apart = [(softplus_copy(ratio, beta)(codes) - ratio(codes)).abs().max().item() for beta in (5.0, 50.0, 500.0)]
+    assert apart[0] > 5 * apart[1] > 25 * apart[2] > 0
+    step = 1e-3 * torch.randn_like(codes)
+    jumps = [
+        (score_difference(each, codes + step) - score_difference(each, codes)).flatten(1).norm(dim=1)
+        for each in (ratio, copy)
+    ]
+    assert (jumps[0] == 0).any()  # piecewise constant
+    assert jumps[0].max() > 2 * jumps[1].max() > 0
+
+
+def test_smoothing_leaves_the_ratio_as_it_is() -> None:
+    ratio, codes = small(), torch.randn(3, 2, 8, 8)
+    before = ratio(codes)
+    softplus_copy(ratio, 10.0)
+    torch.testing.assert_close(ratio(codes), before, rtol=0, atol=0)
+    assert softplus_copy(ratio, 0.0) is ratio
 
 
 def test_score_does_not_depend_on_the_batch() -> None:

@@ -40,9 +40,9 @@ def test_table_matches_hand_calculation() -> None:
         "Differences from the paper's rows:",
         "",
         "- ¹ joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary.",
-        "- ² smaller networks than the paper's, density ratios of three classes, another objective than Eq. 3, and a "
-        "student: a network that learns to reproduce the coordinates from images with foreign objects, white "
-        "rectangles among them.",
+        "- ² smaller networks than the paper's, smoothed density ratios of three classes that learn from codes with "
+        "noise, another objective than Eq. 3, and a student: a network that learns to reproduce the coordinates from "
+        "images with foreign objects, white rectangles among them.",
         "",
         "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES. "
         "Meshes are simplified, the paper's full. The paper does not state where its cameras stand. "
@@ -63,14 +63,23 @@ def test_occlusions_and_splits_have_separate_blocks() -> None:
 
 def test_seed_counts_are_given_per_method_where_they_differ() -> None:
     rows = [row(2, 0.95, 0.06, seed=seed) for seed in (0, 1)] + [row(2, 0.9, 0.01, method="anchored")]
-    assert "of 1 training seed (anchored) or 2 training seeds (ropes), the second ± over training seeds" in markdown(
-        found(*rows)
-    )
+    assert "of 1 (anchored) or 2 (ropes) training seeds, the second ± over training seeds" in markdown(found(*rows))
     elsewhere = row(2, 0.95, 0.06, TWO_CAMERAS)
     assert "of 1 to 2 training seeds, the second ± over training seeds" in markdown(found(*rows[:2], elsewhere))
     text = markdown(found(*rows[:2]))
     assert "± over test draws of 2 training seeds, the second ± over training seeds, bold" in text
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 ± 0.000 |" in text
+
+
+def test_numbers_of_anchors_are_given_per_method_where_they_differ_and_where_they_are_not_the_papers() -> None:
+    most = [row(2, 0.95, 0.06, method=method, anchors=10_000) for method in ("ropes", "ropes@logit")]
+    assert "Training anchors" not in markdown(found(*most))
+    fewer = [row(2, 0.9, 0.01, setup, method="anchored", anchors=500) for setup in (ONE_CAMERA, TWO_CAMERAS)]
+    assert "Training anchors: 500; the paper's: 10,000." in markdown(found(*fewer))
+    told = "Training anchors: 500 (anchored) or 10,000 (ropes); the paper's: 10,000."
+    assert told in markdown(found(*most, *fewer))
+    variant = row(2, 0.95, 0.06, method="anchored@700-anchors", anchors=700)
+    assert "Training anchors: 500 to 700; the paper's: 10,000." in markdown(found(*fewer, variant))
 
 
 def test_fewer_calibration_labels_do_not_change_the_table() -> None:

@@ -145,7 +145,8 @@ def device_name() -> str:
 
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    return f"{_processor()}, {usable_cores()} cores"
+    cores = usable_cores()
+    return f"{_processor()}, {cores} {'core' if cores == 1 else 'cores'}"
 
 
 def _processor() -> str:

@@ -113,9 +113,26 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers",
         {**_ENCODER, **_WHITENED, "score_weight": 30.0, "dense_layers": 3},
     ),
+    "encoder-whitened-softplus": (
+        "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers, "
+        "smoothed density ratios",
+        {**_ENCODER, **_WHITENED, "score_weight": 30.0, "dense_layers": 3, "softplus_beta": 50.0},
+    ),
     "encoder-whitened-noise": (
         "reconstruction and score differences of the encoder, weighing 30, density ratios of noisy codes, whitened",
         {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 30.0},
+    ),
+    "encoder-whitened-softplus-noise": (
+        "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers, "
+        "smoothed density ratios of codes with noise of .05",
+        {
+            **_ENCODER,
+            **_WHITENED,
+            "score_weight": 30.0,
+            "dense_layers": 3,
+            "code_noise": 0.05,
+            "softplus_beta": 50.0,
+        },
     ),
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}
@@ -247,14 +264,17 @@ def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe of a method; for ropes also the variants of Table 1.  The classifier has a student if `ropes` has.
 
     Under the compact preset these include Eq. 3, under the paper preset (trained by Eq. 3) the encoder's side of it.
+    All share the density ratios of `ropes`, except the encoder's side, whose own learn from codes with noise.
     """
     yield method, recipe
     if isinstance(recipe, RopesRecipe):
         variants = dict(objectives(recipe))
         other = ("encoder", "encoder-noise") if recipe.preset == "paper" else ("eq3", "eq3-0.1")
         for label, variant in (("logit", "logit"), ("classifier", "classifier"), other):
-            student = {"foreign": recipe.foreign, "student": recipe.student, "student_encoder": recipe.student_encoder}
-            yield f"{method}@{label}", replace(variants[variant], **(student if label == "classifier" else {}))
+            changes: dict[str, Any] = {} if label == "encoder" else {"code_noise": recipe.code_noise}
+            if label == "classifier":
+                changes |= {name: getattr(recipe, name) for name in ("foreign", "student", "student_encoder")}
+            yield f"{method}@{label}", replace(variants[variant], **changes)
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

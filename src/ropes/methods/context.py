@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ropes.common.files import as_json
+from ropes.common.files import as_json, sha256, write_json
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipe import input_size
@@ -22,7 +22,7 @@ from ropes.methods.training.registration import write_registration
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.stage import Stage
 from ropes.methods.training.steps import BatchAt
-from ropes.models.checkpoints import remove_leftovers
+from ropes.models.checkpoints import WEIGHTS, load_weights, remove_leftovers, save_weights
 from ropes.models.cleaner import CLEANER
 from ropes.models.registration import VERSION, Registration
 
@@ -101,6 +101,33 @@ class Context:
         if self.registration is not None:
             content += ["registered", VERSION, CLEANER if self.registration.is_cleaned else None]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def store_once(self, module: torch.nn.Module, name: str, fingerprint: str) -> str:
+        """Store a module that is computed without training, or load the one of an earlier start or of `pretrained`.
+
+        A stage that resumes on another processor, which rounds sums differently, then has the same inputs.
+
+        Args:
+            module: computed anew; takes the stored weights.
+            name: of the folder.
+            fingerprint: digest of all inputs of the computation.
+
+        Returns:
+            SHA-256 of the stored weights.
+        """
+        folder = self.folder / name
+        if self.pretrained is not None and not is_finished(folder, fingerprint):
+            earlier = self.pretrained / name
+            if is_finished(earlier, fingerprint):
+                link_training(earlier, folder)
+        if is_finished(folder, fingerprint):
+            load_weights(module, folder / WEIGHTS)
+        else:
+            folder.mkdir(exist_ok=True)
+            (folder / SUMMARY).unlink(missing_ok=True)
+            save_weights(module, folder / WEIGHTS)
+            write_json(folder / SUMMARY, {"fingerprint": fingerprint})
+        return sha256(folder / WEIGHTS)
 
     def cleaned(self, images: Tensor) -> Tensor:
         """Registered frames without what the fit's cleaner removes, as in predictions, uint8 (n, P, S, S).

@@ -27,11 +27,10 @@ _METHODS = {
     "anchored": f"{_NOT_IN_PAPER}; also uses which images belong to the same anchor, and learns from images with "
     f"{_OBJECTS}",
     "ldr": f"{_NOT_IN_PAPER}: one encoder, trained end to end to classify the policies, from images with {_OBJECTS}",
-    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of density ratios that learned from codes without noise, instead "
-    "of AE2; a student as for ropes",
+    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of the density ratios of ropes, instead of AE2; a student as for "
+    "ropes",
     "ropes@encoder": f"{_NOT_IN_PAPER}: score differences imposed on AE2's encoder",
-    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios, which learned from codes "
-    f"without noise; {_CLEAN}",
+    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios of ropes; {_CLEAN}",
 }
 #: The paper's methods and objectives → their differences under each preset.
 _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
@@ -40,12 +39,13 @@ _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
         "paper": "the paper's sizes, on grey images, with patches of 16 pixels and a tenth of the anchors held out",
     },
     "ropes": {
-        "compact": "smaller networks than the paper's, density ratios of three classes, another objective than Eq. 3, "
-        f"and a student: a network that learns to reproduce the coordinates from images with {_OBJECTS}",
+        "compact": "smaller networks than the paper's, smoothed density ratios of three classes that learn from codes "
+        "with noise, another objective than Eq. 3, and a student: a network that learns to reproduce the coordinates "
+        f"from images with {_OBJECTS}",
         "paper": "the paper's sizes and Eq. 3, λ chosen on a tenth of the anchors, and up to 20 passes of the LDRs",
     },
     "ropes@eq3": {
-        "compact": "smaller networks than the paper's, density ratios of three classes that learned from codes without "
+        "compact": "smaller networks than the paper's, density ratios of three classes that learn from codes with "
         f"noise, one AE2 for all joints, and λ = .1; {_CLEAN}, as the paper's",
         "paper": "the paper's sizes, with one AE2 for all joints and λ = .1",
     },

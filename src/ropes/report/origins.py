@@ -1,13 +1,14 @@
 """Where the errors of a table come from: units, training seeds, training data beside the paper's, device."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ropes.errors import UserError
 from ropes.evaluation.paper import ANCHORS, SCENE
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
+from ropes.methods.registry import method_of
 from ropes.report.table import grouped
-from ropes.report.words import counted, method_label, origin
+from ropes.report.words import method_label, origin
 
 
 def below(
@@ -27,30 +28,38 @@ def below(
 
 def _seeds(cells: Sequence[JointErrors]) -> str:
     """Number of training seeds, by method where it differs; a range where it differs between settings."""
-    seeds: dict[str, tuple[int, int]] = {}
+    seeds: dict[str, list[int]] = {}
     for (_, method), own in grouped(cells, lambda cell: (cell.setup, cell.method)).items():
-        count = len({seed for cell in own for seed in cell.seeds})
-        least, most = seeds.get(method, (count, count))
-        seeds[method] = min(least, count), max(most, count)
-    by_number = grouped(sorted(seeds, key=lambda method: (seeds[method], method)), seeds.__getitem__)
-    words = {
-        (least, most): counted(most, "training seed") if least == most else f"{least} to {most} training seeds"
-        for least, most in by_number
-    }
-    if len(by_number) == 1:
-        return next(iter(words.values()))
-    return " or ".join(
-        f"{words[number]} ({', '.join(map(method_label, methods))})" for number, methods in by_number.items()
-    )
+        seeds.setdefault(method, []).append(len({seed for cell in own for seed in cell.seeds}))
+    return f"{_by_method(seeds)} training {'seed' if max(map(max, seeds.values())) == 1 else 'seeds'}"
+
+
+def _anchors(cells: Sequence[JointErrors]) -> str:
+    """Number of training anchors, by method where methods differ; a range where variants or settings differ."""
+    anchors: dict[str, list[int]] = {}
+    for cell in cells:
+        if cell.anchors is not None:
+            anchors.setdefault(method_of(cell.method), []).append(cell.anchors)
+    return _by_method(anchors) if any(number != ANCHORS for own in anchors.values() for number in own) else ""
+
+
+def _by_method(numbers: Mapping[str, Sequence[int]]) -> str:
+    """The range of the numbers of all methods if they agree, or else of each group of methods that do."""
+    ranges = {method: (min(own), max(own)) for method, own in numbers.items()}
+    by_range = grouped(sorted(ranges, key=lambda method: (ranges[method], method)), ranges.__getitem__)
+    words = [f"{most:,}" if least == most else f"{least:,} to {most:,}" for least, most in by_range]
+    if len(words) > 1:
+        named = ("; ".join(map(method_label, methods)) for methods in by_range.values())
+        words = [f"{number} ({methods})" for number, methods in zip(words, named, strict=True)]
+    return " or ".join(words)
 
 
 def _data(found: Results, cells: Sequence[JointErrors]) -> str:
     """Training anchors and background of cells beside the paper's; empty where they are the paper's."""
     if not cells:
         return ""
-    anchors = sorted({cell.anchors for cell in cells if cell.anchors is not None})
-    counts = " to ".join(f"{count:,}" for count in dict.fromkeys((*anchors[:1], *anchors[-1:])))
-    parts = [f"Training anchors: {counts}; the paper's: {ANCHORS:,}."] if anchors and anchors != [ANCHORS] else []
+    anchors = _anchors(cells)
+    parts = [f"Training anchors: {anchors}; the paper's: {ANCHORS:,}."] if anchors else []
     if found.scene is None:
         parts.append(f"The background is not recorded; earlier versions rendered a white one, the paper {SCENE}'s.")
     elif found.scene != SCENE:

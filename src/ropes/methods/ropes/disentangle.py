@@ -19,7 +19,10 @@ from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.models.autoencoder import AE2, Standardise
 from ropes.models.dense import DenseAE2, Directions
+from ropes.models.density_ratio import softplus_copy
 
+#: Folder of the directions in which AE2 works.
+DIRECTIONS = "directions"
 _HELD_OUT_POSES = 512
 #: Version of `score_loss`: a checkpoint of an earlier version is discarded and training restarts.
 _SCORE_LOSS = 2
@@ -60,6 +63,7 @@ class AE2Trainer:
     Attributes:
         networks: name of each AE2 → indices of the joints of its coordinates.
         directions: directions in which AE2 works; None for codes as they are.
+        stored_directions: their digest; empty without them.
     """
 
     def __init__(
@@ -75,11 +79,13 @@ class AE2Trainer:
         self.ratios, self.scale, self.upstream = ratios, scale, upstream
         for ratio in ratios:
             ratio.requires_grad_(False).to(context.device)
-        self.scores = codes.scores(ratios, context.device, show=context.show)
-        self.held_scores = held_out.scores(ratios, context.device)
+        smooth = [softplus_copy(ratio, context.recipe.softplus_beta) for ratio in ratios]
+        self.scores = codes.scores(smooth, context.device, show=context.show)
+        self.held_scores = held_out.scores(smooth, context.device)
         self.logits = codes.logits(ratios, context.device)
         self.held_logits = held_out.logits(ratios, context.device)
         self.held_scores_of_codes = self.held_scores
+        self.stored_directions = ""
         self.directions = self._directions()
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
@@ -93,11 +99,18 @@ class AE2Trainer:
         run = self.context.run
         count = recipe.count_directions(views=len(run.cameras), joints=len(run.joints))
         directions = Directions.of(self.codes.values, count, self.scores if recipe.basis == "scores" else None)
+        self.stored_directions = self.context.store_once(directions, DIRECTIONS, self._digest_of_directions(count))
         self.codes, self.held_out = (
             Codes(directions(part.values), part.regime, part.regimes) for part in (self.codes, self.held_out)
         )
         self.scores, self.held_scores = directions.gradients(self.scores), directions.gradients(self.held_scores)
         return directions
+
+    def _digest_of_directions(self, count: int) -> str:
+        """Digest of the inputs of the directions."""
+        basis = self.context.recipe.basis
+        smooth = [self.context.recipe.softplus_beta] if basis == "scores" else []
+        return self.context.digest("directions", basis, count, *smooth, self.upstream)
 
     def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2 | DenseAE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""
@@ -142,9 +155,8 @@ class AE2Trainer:
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
-        further = {
-            name: value for name in ("decoded_logit_weight", "sparsity_start") if (value := getattr(recipe, name))
-        }
+        options = ("decoded_logit_weight", "softplus_beta", "sparsity_start")
+        further = {name: value for name in options if (value := getattr(recipe, name))}
         settings = (
             name,
             weight,
@@ -153,7 +165,7 @@ class AE2Trainer:
             *([recipe.score_weight, _SCORE_LOSS] if recipe.score_weight else []),
             *([further] if further else []),
         )
-        settings += (recipe.basis, recipe.directions) if self.directions else ()
+        settings += (recipe.basis, recipe.directions, self.stored_directions) if self.directions else ()
         settings += (recipe.dense_layers,) if self.directions and recipe.dense_layers != 2 else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ropes.common.files import read_json, sha256, write_json
+from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages
@@ -35,14 +35,14 @@ from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.student.fit import ReaderTeacher, fit_student
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
-from ropes.methods.training.loop import SUMMARY, is_finished
+from ropes.methods.training.loop import is_finished
 from ropes.methods.training.registration import has_one_background, register
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
-from ropes.models.autoencoder import AE1, Standardise
-from ropes.models.checkpoints import WEIGHTS, save_weights
+from ropes.models.autoencoder import AE1
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.shapes import CODE_SIDE
 
 _HELD_OUT_IMAGES = 512
@@ -116,7 +116,7 @@ def fit(
     stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
     more: dict[str, Any] = {}
     if recipe.coordinates == "logits":
-        _store_scale(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
+        context.store_once(scale, "codes", sha256(out / "ae1" / WEIGHTS))
         more["coordinate_contrast"] = {
             joint: held_out_contrast(ratio.cpu().eval(), held_out, joint)
             for joint, ratio in zip(run.joints, ratios, strict=True)
@@ -185,17 +185,6 @@ def _require_ae1(pretrained: Path, fingerprint: str) -> None:
 def _single(images: Tensor, channels: int) -> Tensor:
     """Poses in planes (B, V·C, S, S) → images of single cameras (B·V, C, S, S), channels last."""
     return images.unflatten(1, (-1, channels)).flatten(0, 1).contiguous(memory_format=torch.channels_last)
-
-
-def _store_scale(scale: Standardise, folder: Path, ae1: str) -> None:
-    """Store the standardisation of the codes, which otherwise an AE2 contains; `ae1` is the digest of AE1's weights."""
-    summary = {"fingerprint": ae1}
-    if (folder / WEIGHTS).exists() and (folder / SUMMARY).exists() and read_json(folder / SUMMARY) == summary:
-        return
-    folder.mkdir(exist_ok=True)
-    (folder / SUMMARY).unlink(missing_ok=True)
-    save_weights(scale, folder / WEIGHTS)
-    write_json(folder / SUMMARY, summary)
 
 
 def _report_distances(contrasts: dict[str, dict[str, Any]], *, show: bool) -> None:

@@ -23,6 +23,7 @@ _WITHOUT_AE2 = {
     "basis": "none",
     "directions": 0,
     "dense_layers": 2,
+    "softplus_beta": 0.0,
 }
 #: Least number of cells of a student's first stage, along a side.
 _CELLS = 32
@@ -60,6 +61,8 @@ class RopesRecipe:
             difference, see `ropes.methods.ropes.objectives.score_loss`; 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
             the paper.
+        softplus_beta: β of the softplus, log(1 + exp(βx)) / β, that replaces the ReLUs of LDRs where their gradient is
+            taken, so that it has no jumps; 0 for the ReLUs themselves, as in the paper.
         coordinates: ae2: the code of AE2; logits: the log density ratios, without any AE2, its basis and its terms.
         basis: input of AE2. none: the codes, in the paper's AE2 of convolutions. Otherwise their coordinates, of about
             unit variance, in an AE2 of dense layers: whitened, along all their principal directions; codes or scores,
@@ -91,6 +94,7 @@ class RopesRecipe:
     sparsity_start: float = added(0.0)
     score_weight: float = 0.0
     code_noise: float = 0.0
+    softplus_beta: float = added(0.0)
     coordinates: Coordinates = "ae2"
     basis: Basis = "none"
     directions: int = 0
@@ -108,7 +112,7 @@ class RopesRecipe:
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
         require("above 0 and below 1", self, "search_share", "val_fraction")
         weights = ("logit_weight", "decoded_logit_weight", "score_weight")
-        require("at least 0", self, "sparsity_rows", *weights, "code_noise")
+        require("at least 0", self, "sparsity_rows", *weights, "code_noise", "softplus_beta")
         require("positive", self, "dense_layers")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
@@ -184,14 +188,17 @@ def compact_recipe() -> RopesRecipe:
     """The same stages and the same 8×8×1 code with narrower networks and 64×64 images, for two CPU cores.
 
     Deviation: score differences are imposed on the encoder of AE2 (`score_loss`, the encoder's side of Lemma 8) and not
-    on its decoder, as Eq. 3 does; AE2 works in the whitened codes, and LDRs learn from codes with noise.  Why: Eq. 3
-    reads one joint of three here, at any λ; the hand's joints move the codes least; the gradients of LDRs without noise
-    point off the codes.  Effect: with one camera MCCs of .99 .97 .91 instead of Eq. 3's .91 .08 .03 (docs/eq3.md);
-    Table 1 has a row by Eq. 3.
+    on its decoder, as Eq. 3 does; AE2 works in the whitened codes, with three hidden layers.  Why: Eq. 3 reads one
+    or two joints of three here, at any λ; the hand's joints move the codes least.  Effect: with one camera MCCs of .99
+    .98 .95 instead of Eq. 3's .91 .86 .03 (Table 1).
 
-    Deviation: AE2 takes 864,000 samples, some 15 passes with 5,000 anchors, where Section 4.4 trains "for just a single
-    epoch".  Why: contrasts still fall after a fifth of them.  Effect: half of the steps give errors .009 rad² larger on
-    joint 4 and equal ones within .005 on the others (docs/log.md, whitened codes).
+    Deviation: LDRs learn for 48 passes, from codes with Gaussian noise of .05.  Why: with two cameras their held-out
+    contrasts are lowest then.  Effect: .02 nats on joint 5 against 24 passes without noise (docs/log.md, score
+    differences without jumps).
+
+    Deviation: AE2 takes 864,000 samples, some 7 passes with 10,000 anchors and two cameras, where Section 4.4 trains
+    "for just a single epoch".  Why: contrasts still fall after a fifth of them.  Effect: with 5,000 anchors half of the
+    steps give errors .009 rad² larger on joint 4 and equal ones within .005 elsewhere (docs/log.md, whitened codes).
 
     Deviation: a student learns to reproduce the coordinates from images with foreign objects (`StudentStage`), where
     the paper tests its one network under white squares.  Why: AE1, trained on clean images, takes a square on the
@@ -217,13 +224,15 @@ def compact_recipe() -> RopesRecipe:
         ),
         ldr=LDRConfig(dropout=0.3, others=True),
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
-        ae1_training=Optimisation(epochs=0.4, min_samples=48_000, batch=16, learning_rate=3e-3, clip=0.5),
-        ldr_training=Optimisation(epochs=24, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
+        ae1_training=Optimisation(epochs=0.4, min_samples=93_600, batch=16, learning_rate=3e-3, clip=0.5),
+        ldr_training=Optimisation(epochs=48, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
         ae2_training=Optimisation(epochs=1, min_samples=864_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         score_weight=30.0,
-        code_noise=0.2,
+        code_noise=0.05,
+        softplus_beta=50.0,
         basis="whitened",
+        dense_layers=3,
         sparsity_weights=(0.0,),
         foreign=0.5,
     )
@@ -231,7 +240,7 @@ def compact_recipe() -> RopesRecipe:
 
 def with_convolutions(recipe: RopesRecipe) -> RopesRecipe:
     """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms."""
-    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, foreign=0.0)
+    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, softplus_beta=0.0, foreign=0.0)
     if recipe.basis == "none":
         return plain
     training = replace(recipe.ae2_training, min_samples=144_000)

@@ -72,8 +72,8 @@ class AE1Stage(Stage):
 class LDRStage(BestWeightsStage):
     """The log density ratio of one joint's two policies, by `contrast_loss` or `kinds_loss` (ROPES Section 3.3).
 
-    With `noise`, Gaussian noise is added to the training codes: the gradient of the log ratio then points along the
-    surface of the codes.  Ends with the weights of the least held-out contrast.
+    With `noise`, Gaussian noise is added to the training codes: the log ratio then memorises fewer of them; with much
+    noise its gradient points along the surface of the codes.  Ends with the weights of the least held-out contrast.
     """
 
     network: LDR
