@@ -70,8 +70,8 @@ def begun(
         return ""
 
     context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=digest, store_once=store_once)
-    given_ratios = [Line(slope).eval() for slope in slopes] if ratios is None else [*ratios]
-    AE2Trainer(context, codes, codes, given_ratios, scale, []).train(name, 1.0)
+    lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
+    AE2Trainer(context, codes, codes, lines if ratios is None else [*ratios], scale, []).train(name, 1.0)
     return slopes, taken, stages[0]
 
 
