@@ -56,6 +56,9 @@ _WHITENED: dict[str, Any] = {
     "sparsity_rows": 0,
     "ae2_training": ropes_recipe("compact").ae2_training,
 }
+_ENCODER_WHITENED: dict[str, Any] = {**_ENCODER, **_WHITENED, "score_weight": 30.0}
+_DEEP: dict[str, Any] = {**_ENCODER_WHITENED, "dense_layers": 3}
+_SMOOTHED: dict[str, Any] = {**_DEEP, "softplus_beta": 50.0}
 #: Variant of ropes → the objective that trains its coordinates, in words; changes of a recipe without extra terms.
 _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "classifier": ("the density ratios' logits themselves, no AE2", {"coordinates": "logits"}),
@@ -107,32 +110,25 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "encoder-whitened": (
         "reconstruction and score differences of the encoder, weighing 30, whitened codes",
-        {**_ENCODER, **_WHITENED, "score_weight": 30.0},
+        _ENCODER_WHITENED,
     ),
     "encoder-whitened-deep": (
         "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers",
-        {**_ENCODER, **_WHITENED, "score_weight": 30.0, "dense_layers": 3},
+        _DEEP,
     ),
     "encoder-whitened-softplus": (
         "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers, "
         "smoothed density ratios",
-        {**_ENCODER, **_WHITENED, "score_weight": 30.0, "dense_layers": 3, "softplus_beta": 50.0},
+        _SMOOTHED,
     ),
     "encoder-whitened-noise": (
         "reconstruction and score differences of the encoder, weighing 30, density ratios of noisy codes, whitened",
-        {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 30.0},
+        {**_ENCODER_WHITENED, **_NOISE},
     ),
     "encoder-whitened-softplus-noise": (
         "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers, "
         "smoothed density ratios of codes with noise of .05",
-        {
-            **_ENCODER,
-            **_WHITENED,
-            "score_weight": 30.0,
-            "dense_layers": 3,
-            "code_noise": 0.05,
-            "softplus_beta": 50.0,
-        },
+        {**_SMOOTHED, "code_noise": 0.05},
     ),
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}

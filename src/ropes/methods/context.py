@@ -116,11 +116,7 @@ class Context:
             SHA-256 of the stored weights.
         """
         folder = self.folder / name
-        if self.pretrained is not None and not is_finished(folder, fingerprint):
-            earlier = self.pretrained / name
-            if is_finished(earlier, fingerprint):
-                link_training(earlier, folder)
-        if is_finished(folder, fingerprint):
+        if self._has_finished(name, fingerprint):
             load_weights(module, folder / WEIGHTS)
         else:
             folder.mkdir(exist_ok=True)
@@ -128,6 +124,14 @@ class Context:
             save_weights(module, folder / WEIGHTS)
             write_json(folder / SUMMARY, {"fingerprint": fingerprint})
         return sha256(folder / WEIGHTS)
+
+    def _has_finished(self, name: str, fingerprint: str) -> bool:
+        """Whether a stage is finished with this fingerprint; one of `pretrained` is linked into the run."""
+        finished = is_finished(self.folder / name, fingerprint)
+        if self.pretrained is not None and not finished and is_finished(self.pretrained / name, fingerprint):
+            link_training(self.pretrained / name, self.folder / name)
+            finished = True
+        return finished
 
     def cleaned(self, images: Tensor) -> Tensor:
         """Registered frames without what the fit's cleaner removes, as in predictions, uint8 (n, P, S, S).
@@ -155,10 +159,7 @@ class Context:
             full: use float32, where bf16 is too coarse for score differences.
         """
         folder = self.folder / name
-        finished = is_finished(folder, fingerprint)
-        if self.pretrained is not None and not finished and is_finished(self.pretrained / name, fingerprint):
-            link_training(self.pretrained / name, folder)
-            finished = True
+        finished = self._has_finished(name, fingerprint)
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
         if starts_over(folder, fingerprint) and any(path.exists() for path in earlier):
             self.run = self.run.restart(self.folder)

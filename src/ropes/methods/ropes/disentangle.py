@@ -63,7 +63,6 @@ class AE2Trainer:
     Attributes:
         networks: name of each AE2 → indices of the joints of its coordinates.
         directions: directions in which AE2 works; None for codes as they are.
-        stored_directions: their digest; empty without them.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class AE2Trainer:
         self.logits = codes.logits(ratios, context.device)
         self.held_logits = held_out.logits(ratios, context.device)
         self.held_scores_of_codes = self.held_scores
-        self.stored_directions = ""
         self.directions = self._directions()
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
@@ -99,7 +97,8 @@ class AE2Trainer:
         run = self.context.run
         count = recipe.count_directions(views=len(run.cameras), joints=len(run.joints))
         directions = Directions.of(self.codes.values, count, self.scores if recipe.basis == "scores" else None)
-        self.stored_directions = self.context.store_once(directions, DIRECTIONS, self._digest_of_directions(count))
+        stored = self.context.store_once(directions, DIRECTIONS, self._digest_of_directions(count))
+        self.upstream = [*self.upstream, stored]
         self.codes, self.held_out = (
             Codes(directions(part.values), part.regime, part.regimes) for part in (self.codes, self.held_out)
         )
@@ -165,7 +164,7 @@ class AE2Trainer:
             *([recipe.score_weight, _SCORE_LOSS] if recipe.score_weight else []),
             *([further] if further else []),
         )
-        settings += (recipe.basis, recipe.directions, self.stored_directions) if self.directions else ()
+        settings += (recipe.basis, recipe.directions) if self.directions else ()
         settings += (recipe.dense_layers,) if self.directions and recipe.dense_layers != 2 else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
