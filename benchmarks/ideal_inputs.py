@@ -37,7 +37,7 @@ from ropes.methods.context import Context
 from ropes.methods.policies import described_model
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict, ropes_recipe
 from ropes.methods.ropes.codes import Codes, encode, standardise
-from ropes.methods.ropes.density_ratios import fit_ldrs
+from ropes.methods.ropes.density_ratios import DensityRatios, fit_ldrs
 from ropes.methods.ropes.disentangle import AE2Trainer
 from ropes.methods.ropes.fit import fit
 from ropes.methods.training.best_weights import BestWeightsStage
@@ -129,7 +129,7 @@ def lift(views: int, train: Floats, seed: int) -> Callable[[Floats], Tensor]:
 
 def fit_exact_ldrs(
     context: Context, model: CausalModel, codes: Codes, held_out: Codes, angles: tuple[Floats, Floats], upstream: str
-) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
+) -> DensityRatios:
     """As `fit_ldrs`, by regression to the exact log ratio of every training pose, whatever its regime."""
     recipe, views = context.recipe, len(context.run.cameras)
     shape = replace(recipe.ldr, dropout=0.0, others=False)
@@ -155,7 +155,7 @@ def fit_exact_ldrs(
         settings = "exact", joint, asdict(shape), recipe_to_dict(stage.optimisation), recipe.code_noise, upstream
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", context.digest(*settings), full=True)
         ratios.append(network)
-    return ratios, summaries
+    return DensityRatios(ratios, summaries, {}, sum(summary["seconds"] for summary in summaries.values()))
 
 
 def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
@@ -187,16 +187,19 @@ def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
             folder.mkdir(exist_ok=True)
             context = Context(fitted, folder, show=True)
             if kind == "learned":
-                ratios, summaries = fit_ldrs(context, codes, held_codes, upstream)
+                ratios = fit_ldrs(context, codes, held_codes, upstream)
             else:
                 angles = kept.angles, held.angles
-                ratios, summaries = fit_exact_ldrs(context, model, codes, held_codes, angles, upstream)
-            fingerprints = [summary["fingerprint"] for summary in summaries.values()]
-            trainer = AE2Trainer(context, codes, held_codes, ratios, scale, fingerprints)
+                ratios = fit_exact_ldrs(context, model, codes, held_codes, angles, upstream)
+            fingerprints = [summary["fingerprint"] for summary in ratios.summaries.values()]
+            trainer = AE2Trainer(context, codes, held_codes, ratios.networks, scale, fingerprints)
             (name,) = trainer.networks
             ae2, _ = trainer.train(name, recipe.sparsity_weights[0])
             with torch.no_grad():
-                read = {"AE2": ae2.read(test.codes), "logits": torch.stack([r(scale(test.codes)) for r in ratios], 1)}
+                read = {
+                    "AE2": ae2.read(test.codes),
+                    "logits": torch.stack([r(scale(test.codes)) for r in ratios.networks], 1),
+                }
             for coordinates in COORDINATES:
                 found = protocol(read[coordinates].double().numpy(), test.angles, generator(seed, "ideal inputs"))
                 rows.append(

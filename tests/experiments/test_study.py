@@ -266,15 +266,13 @@ def test_number_of_steps_does_not_depend_on_the_number_of_anchors(preset: str, m
     assert found == {steps}
 
 
-def test_other_methods_and_parallel_arm_fits_are_refused(tmp_path: Path) -> None:
+def test_methods_of_other_experiments_are_refused() -> None:
     with pytest.raises(UserError, match="disentanglement is not for method anchored"):
         experiment("disentanglement", "compact", ("anchored",))
     with pytest.raises(UserError, match="table1 is not for method beta-vae"):
         experiment("table1", "compact", ("beta-vae",))
     with pytest.raises(UserError, match="learns from labels; compare"):
         experiment("supervision", "compact", ("cnn",))
-    with pytest.raises(UserError, match="leave --processes out"):
-        reproduce("demo", preset="compact", out=tmp_path / "out", processes=2, show=False)
 
 
 def test_recordings_are_identified_by_content(tmp_path: Path) -> None:

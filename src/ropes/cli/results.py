@@ -168,7 +168,9 @@ class Reproduce:
     --format causal-triplet) in place of simulated pairs. With disentanglement: photographs for further tests (see ropes
     evaluate --photographs); they must be given in the first call."""
     processes: int | None = None
-    """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
+    """Parallel fits, which share the cores: fits of one core each take less time in all than one on all cores after the
+    other, but more memory. If omitted: one per core with disentanglement, supervision, eq3 and experiments of actions,
+    otherwise one. Fits of method ropes that share their first stages stay one after the other."""
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
     logger: LoggerName | None = None

@@ -61,7 +61,7 @@ def fit_at_once(
     # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
     if cluster is None:
         processes = processes or fits_at_once()
-        default = max(1, usable_cores() // min(processes, len(fits)))
+        default = max(1, usable_cores() // min(processes, len(_groups(plan, fits))))
     else:
         gpus = min(cluster.gpus, 1) if gpus is None else gpus
         default = cluster.threads(len(fits) if plan.at_once else 1, gpus)

@@ -59,7 +59,7 @@ class Experiment:
         seeds: training seeds.
         occlusions: sides of the occluding squares, pixels.
         data_seed: seed of the simulation.
-        at_once: whether several fits run at once, one process each.
+        at_once: whether fits are small: several run at once, one process each, if no number of processes is given.
         measures: "joints" (`ropes.evaluation.joints`), "factors" (`ropes.evaluation.factors`) or "actions"
             (`ropes.evaluation.actions`).
         only: data set → the methods and variants that are fitted there; all if the data set is missing.

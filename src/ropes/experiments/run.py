@@ -160,18 +160,16 @@ def run_experiment(
         settings: data sets to run now; None for all.  Only calls for all evaluate the plan's `transfers`.
         workers: number of rendering processes; or a cluster that renders, and fits several models at a time: its nodes
             must see `out` at the same path.
-        processes: number of parallel fits; None for one per core if the experiment allows it, otherwise one.
+        processes: number of parallel fits, which share the cores; None for one per core in experiments of small fits,
+            otherwise one.
         gpus_per_fit: on a cluster, share of a GPU or number of GPUs of each fit; None for 1 if the cluster has GPUs.
         show: show progress.
 
     Raises:
         UserError: the folder holds something else, recordings cannot be read, a renderer is missing, no variant is
-            fitted on the data sets to run, `processes` exceeds what the experiment allows, or a node of the cluster
-            does not see the folder.
+            fitted on the data sets to run, or a node of the cluster does not see the folder.
         UnfinishedError: one of several parallel fits failed; all others are finished, and in the results.
     """
-    if processes is not None and processes > 1 and not plan.at_once:
-        raise UserError(f"{plan.name} fits one model after the other, each on all cores; leave --processes out")
     if MPI3D in plan.anchors and plan.recorded is None:
         raise UserError("mpi3d is of photographs; give --data mpi3d_real.npz (docs/photographs.md)")
     if plan.recorded is not None:  # fail before hours of fits, and before the folder is created
@@ -208,7 +206,7 @@ def run_experiment(
         with timed(out, f"{dataset} simulate"):
             generate_dataset(plan, dataset, out, workers, show=show)
         due = [(label, seed) for label, seed in fits if (label, seed) in requested and plan.fits(dataset, label)]
-        if plan.at_once or cluster is not None:
+        if plan.at_once or cluster is not None or (processes or 1) > 1:
             try:
                 given: dict[str, Any] = {"processes": processes, "cluster": cluster, "gpus": gpus_per_fit, "show": show}
                 fit_at_once(plan, out, dataset, due, precision, collect, **given)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from ropes.errors import UserError
@@ -52,6 +52,10 @@ class Optimisation:
     def steps(self, samples: int) -> int:
         """Number of optimiser steps for `samples` training samples."""
         return max(1, round(max(self.epochs * samples, self.min_samples) / self.batch))
+
+    def shortened(self, share: float) -> "Optimisation":
+        """These settings for a share of the samples, above 0 and at most 1."""
+        return replace(self, epochs=self.epochs * share, min_samples=round(self.min_samples * share))
 
 
 def require(range_: Range, recipe: Any, *names: str) -> None:

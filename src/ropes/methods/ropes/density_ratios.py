@@ -1,6 +1,6 @@
 """The second stage of ROPES: trains the density ratio of each joint's two policies on codes."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -16,42 +16,80 @@ from ropes.methods.training.steps import BatchAt
 from ropes.models.density_ratio import LDR
 
 
-def fit_ldrs(
-    context: Context, codes: Codes, held_out: Codes, upstream: str
-) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
+@dataclass(frozen=True)
+class DensityRatios:
+    """Result of the second stage.
+
+    Attributes:
+        networks: one for each joint.
+        summaries: joint → summary of the training of its network.
+        search: joint → fraction of the recipe's epochs → least held-out contrast; empty for a single fraction.
+        seconds: of all trainings.
+    """
+
+    networks: list[torch.nn.Module]
+    summaries: dict[str, dict[str, Any]]
+    search: dict[str, dict[str, float]]
+    seconds: float
+
+
+def least_contrast(summary: dict[str, Any]) -> float:
+    """The held-out contrast of the weights that an LDR's training ended with."""
+    return min(summary["history"]["held_out"])
+
+
+def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> DensityRatios:
     """Train one LDR per joint, on the codes under its two policies and, as the recipe says, on all others.
+
+    With several `ldr_shares` each joint's LDR is trained for each of them, and the one of the least held-out contrast
+    is linked to the run's `ldr/JOINT`.
 
     Args:
         context: of the fit.
         codes: codes of the training poses.
         held_out: codes of the held-out poses.
         upstream: digest of AE1, part of each network's digest.
-
-    Returns:
-        The networks, and joint → summary of its training.
     """
-    ratios: list[torch.nn.Module] = []
-    summaries = {}
-    optimisation = context.recipe.ldr_training
+    networks: list[torch.nn.Module] = []
+    summaries, search, seconds = {}, {}, 0.0
+    shares = context.recipe.ldr_shares
     for joint in context.run.joints:
-        batch_at, samples = _ldr_batches(context, codes, joint)
-        network = seeded(
-            context.seed("ldr", joint, "weights"), lambda: LDR(context.recipe.ldr, views=len(context.run.cameras))
-        )
-        stage = LDRStage(
-            network,
-            optimisation,
-            steps=optimisation.steps(samples),
-            seed=context.seed("ldr", joint),
-            held_out=held_out.contrast(joint),
-            noise=context.recipe.code_noise,
-        )
-        settings = joint, asdict(context.recipe.ldr), recipe_to_dict(optimisation), upstream
-        noise = [context.recipe.code_noise] if context.recipe.code_noise else []
-        fingerprint = context.digest("ldr", *settings, *noise)
-        summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
-        ratios.append(network)
-    return ratios, summaries
+        trained = {share: _fit_ldr(context, codes, held_out, joint, share, upstream) for share in shares}
+        contrasts = {share: least_contrast(summary) for share, (_, summary) in trained.items()}
+        chosen = min(contrasts, key=contrasts.__getitem__)
+        network, summaries[joint] = trained[chosen]
+        networks.append(network)
+        seconds += sum(summary["seconds"] for _, summary in trained.values())
+        if len(shares) > 1:
+            context.use(_folder(context, joint, chosen), f"ldr/{joint}", summaries[joint]["fingerprint"])
+            search[joint] = {f"{share:g}": contrast for share, contrast in contrasts.items()}
+    return DensityRatios(networks, summaries, search, seconds)
+
+
+def _folder(context: Context, joint: str, share: float) -> str:
+    """Folder of an LDR's training in the run: its own for a single share, otherwise one of the search."""
+    return f"ldr/{joint}" if len(context.recipe.ldr_shares) == 1 else f"search/ldr-{share:g}/{joint}"
+
+
+def _fit_ldr(
+    context: Context, codes: Codes, held_out: Codes, joint: str, share: float, upstream: str
+) -> tuple[LDR, dict[str, Any]]:
+    """Train the LDR of a joint for a share of the recipe's epochs; returns it and the summary of its training."""
+    recipe = context.recipe
+    optimisation, noise = recipe.ldr_training.shortened(share), recipe.code_noise / share
+    batch_at, samples = _ldr_batches(context, codes, joint)
+    network = seeded(context.seed("ldr", joint, "weights"), lambda: LDR(recipe.ldr, views=len(context.run.cameras)))
+    stage = LDRStage(
+        network,
+        optimisation,
+        steps=optimisation.steps(samples),
+        seed=context.seed("ldr", joint),
+        held_out=held_out.contrast(joint),
+        noise=noise,
+    )
+    settings = joint, asdict(recipe.ldr), recipe_to_dict(optimisation), upstream
+    fingerprint = context.digest("ldr", *settings, *([noise] if noise else []))
+    return network, context.train(stage, batch_at, _folder(context, joint, share), fingerprint, full=True)
 
 
 def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:

@@ -1,6 +1,6 @@
 """The third stage of ROPES: trains AE2, and selects λ on held-out anchors."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -114,8 +114,7 @@ class AE2Trainer:
     def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2 | DenseAE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""
         context, recipe, columns = self.context, self.context.recipe, self.networks[name]
-        full = recipe.ae2_training
-        optimisation = replace(full, epochs=full.epochs * share, min_samples=round(full.min_samples * share))
+        optimisation = recipe.ae2_training.shortened(share)
         run = context.run
 
         def build() -> AE2 | DenseAE2:

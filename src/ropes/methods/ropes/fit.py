@@ -27,7 +27,7 @@ from ropes.methods.policies import bayes_floors, require_contrast
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.ropes.codes import Codes, encode, standardise
 from ropes.methods.ropes.criteria import held_out_contrast
-from ropes.methods.ropes.density_ratios import fit_ldrs
+from ropes.methods.ropes.density_ratios import fit_ldrs, least_contrast
 from ropes.methods.ropes.disentangle import fit_ae2
 from ropes.methods.ropes.reader import RopesReader, stage_folders
 from ropes.methods.ropes.stages import AE1Stage
@@ -105,27 +105,27 @@ def fit(
     )
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
-    ratios, ldr_summaries = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
-    upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
+    ratios = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
+    upstream = [summary["fingerprint"] for summary in ratios.summaries.values()]
     contrasts = {
-        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
-        for joint, summary in ldr_summaries.items()
+        joint: {**summary["history"], "floor": floors[joint], "best": least_contrast(summary)}
+        for joint, summary in ratios.summaries.items()
     }
     _report_distances(contrasts, show=show)
-    seconds = {"ae1": ae1_summary["seconds"], "ldr": sum(summary["seconds"] for summary in ldr_summaries.values())}
+    seconds = {"ae1": ae1_summary["seconds"], "ldr": ratios.seconds}
     stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"ldr_search": ratios.search}
     if recipe.coordinates == "logits":
         context.store_once(scale, "codes", sha256(out / "ae1" / WEIGHTS))
         more["coordinate_contrast"] = {
             joint: held_out_contrast(ratio.cpu().eval(), held_out, joint)
-            for joint, ratio in zip(run.joints, ratios, strict=True)
+            for joint, ratio in zip(run.joints, ratios.networks, strict=True)
         }
     else:
-        ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+        ae2 = fit_ae2(context, codes, held_out, ratios.networks, scale, upstream)
         stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
         seconds["ae2"] = sum(summary["seconds"] for summary in ae2.summaries.values())
-        more = {
+        more |= {
             "sparsity_matrix": ae2.matrix.tolist(),
             "tangent_share": dict(zip(run.joints, ae2.tangent.tolist(), strict=True)),
             "sparsity_weight": ae2.sparsity_weight,

@@ -61,6 +61,8 @@ class RopesRecipe:
             difference, see `ropes.methods.ropes.objectives.score_loss`; 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
             the paper.
+        ldr_shares: candidates for the length of each LDR's training, as fractions of its epochs; with a fraction s the
+            noise is code_noise / s. The LDR of the least held-out contrast is used, joint by joint.
         softplus_beta: β of the softplus, log(1 + exp(βx)) / β, that replaces the ReLUs of LDRs where their gradient is
             taken, so that it has no jumps; 0 for the ReLUs themselves, as in the paper.
         coordinates: ae2: the code of AE2; logits: the log density ratios, without any AE2, its basis and its terms.
@@ -94,6 +96,7 @@ class RopesRecipe:
     sparsity_start: float = added(0.0)
     score_weight: float = 0.0
     code_noise: float = 0.0
+    ldr_shares: tuple[float, ...] = added((1.0,))
     softplus_beta: float = added(0.0)
     coordinates: Coordinates = "ae2"
     basis: Basis = "none"
@@ -110,6 +113,8 @@ class RopesRecipe:
     def __post_init__(self) -> None:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
+        if not self.ldr_shares or not all(0 < share <= 1 for share in self.ldr_shares):
+            raise UserError(f"ldr_shares must be one or more numbers above 0 and at most 1, got {self.ldr_shares}")
         require("above 0 and below 1", self, "search_share", "val_fraction")
         weights = ("logit_weight", "decoded_logit_weight", "score_weight")
         require("at least 0", self, "sparsity_rows", *weights, "code_noise", "softplus_beta")
@@ -192,9 +197,10 @@ def compact_recipe() -> RopesRecipe:
     or two joints of three here, at any λ; the hand's joints move the codes least.  Effect: with one camera MCCs of .99
     .98 .95 instead of Eq. 3's .91 .86 .03 (Table 1).
 
-    Deviation: LDRs learn for 48 passes, from codes with Gaussian noise of .05.  Why: with two cameras their held-out
-    contrasts are lowest then.  Effect: .02 nats on joint 5 against 24 passes without noise (docs/log.md, score
-    differences without jumps).
+    Deviation: each LDR learns twice from codes with Gaussian noise: for 48 passes with noise of .05, and for 24 with
+    .1; that of the lower held-out contrast is used.  Why: with two cameras the longer training is better, with one the
+    shorter.  Effect: .02 nats on joint 5 with two cameras against 24 passes without noise, .004 on joint 6 with one
+    camera against 48 passes (docs/log.md, score differences without jumps).
 
     Deviation: AE2 takes 864,000 samples, some 7 passes with 10,000 anchors and two cameras, where Section 4.4 trains
     "for just a single epoch".  Why: contrasts still fall after a fifth of them.  Effect: with 5,000 anchors half of the
@@ -230,6 +236,7 @@ def compact_recipe() -> RopesRecipe:
         joint_ae2=True,
         score_weight=30.0,
         code_noise=0.05,
+        ldr_shares=(1.0, 0.5),
         softplus_beta=50.0,
         basis="whitened",
         dense_layers=3,
@@ -240,7 +247,15 @@ def compact_recipe() -> RopesRecipe:
 
 def with_convolutions(recipe: RopesRecipe) -> RopesRecipe:
     """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms."""
-    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, softplus_beta=0.0, foreign=0.0)
+    plain = replace(
+        recipe,
+        logit_weight=0.0,
+        score_weight=0.0,
+        code_noise=0.0,
+        ldr_shares=(1.0,),
+        softplus_beta=0.0,
+        foreign=0.0,
+    )
     if recipe.basis == "none":
         return plain
     training = replace(recipe.ae2_training, min_samples=144_000)
