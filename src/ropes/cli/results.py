@@ -170,7 +170,8 @@ class Reproduce:
     processes: int | None = None
     """Parallel fits, which share the cores: fits of one core each take less time in all than one on all cores after the
     other, but more memory. If omitted: one per core with disentanglement, supervision, eq3 and experiments of actions,
-    otherwise one. Fits of method ropes that share their first stages stay one after the other."""
+    otherwise one. Fits of method ropes that share their first stages stay one after the other. Parallel fits begin when
+    all data sets are rendered."""
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
     logger: LoggerName | None = None

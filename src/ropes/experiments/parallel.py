@@ -1,4 +1,4 @@
-"""Runs the fits of a data set at once: in processes of this machine, or on the nodes of a cluster."""
+"""Runs the fits of an experiment at once: in processes of this machine, or on the nodes of a cluster."""
 
 import itertools
 import math
@@ -13,17 +13,19 @@ from ropes.common.progress import progress
 from ropes.evaluation.record import is_current
 from ropes.evaluation.results import Results
 from ropes.experiments.fits import fit_and_evaluate
-from ropes.experiments.folder import EVALUATION, Fit, run_folder, threads_of, timed
+from ropes.experiments.folder import EVALUATION, run_folder, threads_of, timed
 from ropes.experiments.plan import Experiment
 from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, Run
+
+FitOfData = tuple[str, str, int]
+"""Data set, method or variant, and training seed of a fit."""
 
 
 def fit_at_once(
     plan: Experiment,
     out: Path,
-    dataset: str,
-    fits: Sequence[Fit],
+    fits: Sequence[FitOfData],
     precision: Precision,
     collect: Callable[[], Results],
     *,
@@ -37,8 +39,7 @@ def fit_at_once(
     Args:
         plan: the experiment.
         out: its folder; an absolute path where there is a cluster.
-        dataset: name of the data set.
-        fits: the fits; finished, current ones are left out.
+        fits: the fits, on data sets that are complete; finished, current ones are left out.
         precision: of fits that begin now.
         collect: writes the results.
         processes: number of processes; None for `fits_at_once`.
@@ -49,15 +50,15 @@ def fit_at_once(
     Raises:
         UnfinishedError: some fits failed; all others are finished.
     """
-    runs = {fit: run_folder(out, dataset, *fit) for fit in fits}
+    runs = {fit: run_folder(out, *fit) for fit in fits}
     due = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
     # By seed, so that an unfinished study already compares methods; the fits on most anchors, the slowest, come first.
-    due.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(dataset, fit[0]), "anchors", None) or math.inf)))
+    due.sort(key=lambda fit: (fit[2], -(getattr(plan.recipe(*fit[:2]), "anchors", None) or math.inf)))
     if not due:
         return
     if show and cluster is None:
         report_precisions((runs[fit] for fit in due), precision)
-    calls = {fit: partial(fit_and_evaluate, plan, out, dataset, *fit, precision, show=False) for fit in due}
+    calls = {fit: partial(fit_and_evaluate, plan, out, *fit, precision, show=False) for fit in due}
     # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
     if cluster is None:
         processes = processes or fits_at_once()
@@ -68,13 +69,15 @@ def fit_at_once(
     threads = dict(zip(due, threads_of(out, [runs[fit] for fit in due], default), strict=True))
     groups = _groups(plan, due)
     jobs = [partial(_in_order, [(calls[fit], threads[fit]) for fit in group]) for group in groups]
-    with timed(out, f"{dataset} fits"), progress("models", len(due), show=show) as update:
+    datasets = list(dict.fromkeys(dataset for dataset, _, _ in fits))
+    with timed(out, f"{', '.join(datasets)} fits"), progress("models", len(due), show=show) as update:
         count = itertools.count(1)
 
         def report(number: int) -> None:
             collect()
-            for label, seed in groups[number]:
-                update(next(count), f"{label} seed {seed}")
+            for dataset, label, seed in groups[number]:
+                where = f"{dataset} " if len(datasets) > 1 else ""
+                update(next(count), f"{where}{label} seed {seed}")
 
         most = [max(threads[fit] for fit in group) for group in groups]
         if cluster is not None:
@@ -87,16 +90,17 @@ def fit_at_once(
         run_all(jobs, processes=processes, threads=most, finished=report, needs=["ropes.experiments.fits"])
 
 
-def _groups(plan: Experiment, fits: Sequence[Fit]) -> list[list[Fit]]:
+def _groups(plan: Experiment, fits: Sequence[FitOfData]) -> list[list[FitOfData]]:
     """The fits that run one after the other.
 
-    Fits of a method and seed that share their first stages, so that these are trained once; in experiments of small
-    fits every fit is alone.
+    Fits of a data set, method and seed that share their first stages, so that these are trained once; in experiments of
+    small fits every fit is alone.
     """
-    groups: dict[Fit, list[Fit]] = {}
-    for label, seed in fits:
+    groups: dict[FitOfData, list[FitOfData]] = {}
+    for dataset, label, seed in fits:
         shares = not plan.at_once and method_named(method_of(label)).pretrained
-        groups.setdefault((method_of(label) if shares else label, seed), []).append((label, seed))
+        group = dataset, method_of(label) if shares else label, seed
+        groups.setdefault(group, []).append((dataset, label, seed))
     return list(groups.values())
 
 

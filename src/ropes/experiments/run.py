@@ -36,7 +36,7 @@ from ropes.experiments.folder import (
     threads_of,
     timed,
 )
-from ropes.experiments.parallel import fit_at_once
+from ropes.experiments.parallel import FitOfData, fit_at_once
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.methods.registry import method_of
@@ -201,24 +201,27 @@ def run_experiment(
     requested = set(product(labels, plan.seeds))
     fits = sorted(requested | finished(out, plan), key=by_number)
     collect = partial(collect_results, plan, preset, out, fits, {})
-    failures: list[str] = []
+    at_once: list[FitOfData] | None = [] if plan.at_once or cluster is not None or (processes or 1) > 1 else None
     for dataset in datasets:
         with timed(out, f"{dataset} simulate"):
             generate_dataset(plan, dataset, out, workers, show=show)
         due = [(label, seed) for label, seed in fits if (label, seed) in requested and plan.fits(dataset, label)]
-        if plan.at_once or cluster is not None or (processes or 1) > 1:
-            try:
-                given: dict[str, Any] = {"processes": processes, "cluster": cluster, "gpus": gpus_per_fit, "show": show}
-                fit_at_once(plan, out, dataset, due, precision, collect, **given)
-            except UnfinishedError as error:  # raised after the results of the other fits are written
-                failures.append(str(error))
-            if dataset == ARM_ACTIONS:
-                evaluate_packaged(plan, out)
+        if at_once is not None:
+            at_once += [(dataset, *fit) for fit in due]
             continue
         for label, seed in due:
             with torch_threads(_threads(out, dataset, label, seed)):
                 fit_and_evaluate(plan, out, dataset, label, seed, precision, timer=timed, show=show)
             collect()
+    failed: UnfinishedError | None = None
+    if at_once is not None:
+        try:
+            given: dict[str, Any] = {"processes": processes, "cluster": cluster, "gpus": gpus_per_fit, "show": show}
+            fit_at_once(plan, out, at_once, precision, collect, **given)
+        except UnfinishedError as error:  # raised after the results of the other fits are written
+            failed = error
+    if ARM_ACTIONS in datasets:
+        evaluate_packaged(plan, out)
     for dataset, (label, seed) in product(() if settings else plan.transfers, fits):  # whose images are complete now
         run = run_folder(out, dataset, label, seed)
         if label in plan.transfers[dataset] and is_current(run / EVALUATION, run, plan.precision):
@@ -226,8 +229,8 @@ def run_experiment(
                 evaluate_transfers(plan, out, dataset, label, seed, timer=timed)
     results = collect()
     copy_artefacts(plan, out, fits, results.model_rows)
-    if failures:
-        raise UnfinishedError("; ".join(failures))
+    if failed is not None:
+        raise failed
     return results
 
 
