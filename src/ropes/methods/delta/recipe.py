@@ -75,7 +75,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
     encoders of other kinds and ground-truth masks.  Why: the summary does not describe them.  Effect: the paper's claim
     to exceed masks is not tested.
 
-    Deviation: weights are chosen on pairs in distribution, and compact training has 16,000 simulated pairs.  Why:
+    Deviation: weights are chosen on pairs in distribution, and compact training has 8,000 simulated pairs.  Why:
     choosing on a shifted split would leave no test of the shift.  Effect: the reference logs its shifted split as its
     validation and trains on 5,000 pairs, so rows of the two are chosen and trained differently.
 
