@@ -87,6 +87,13 @@ def test_fewer_than_two_distinct_angles_are_refused(angles: list[list[float]]) -
         fit_calibration(np.random.default_rng(0).normal(size=(len(angles), 2)), np.array(angles), ("a", "b"))
 
 
+def test_angles_within_a_degree_are_refused() -> None:
+    """As the encoders of an arm that stands still read them."""
+    angles = np.random.default_rng(0).normal(size=(3, 2)) * [1, 1e-4]
+    with pytest.raises(UserError, match=r"b moves by 0\.\d+° over all samples; .* needs samples at least 1° apart"):
+        fit_calibration(angles, angles, ("a", "b"))
+
+
 @pytest.mark.parametrize("spread", [0.0, 1e-7])
 def test_constant_coordinate_is_refused(spread: float) -> None:
     angles = np.random.default_rng(0).normal(size=(50, 2))

@@ -5,7 +5,6 @@ terminal (SIGHUP), without partial files.
 A failure of any other kind is a bug and keeps its traceback.
 """
 
-import difflib
 import errno
 import io
 import os
@@ -13,10 +12,11 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from ropes.cli.usage import one_line, options_of
 from ropes.common.hardware import tune_allocator
 from ropes.errors import UserError, require_name
 
@@ -168,7 +168,7 @@ def parse(kind: type["Command"], name: str, options: Sequence[str], config: "Con
     except SystemExit as exit_:
         if exit_.code in (0, None):
             raise
-        line = config.located(_one_line(box.getvalue(), _options(kind, name)), options)
+        line = config.located(one_line(box.getvalue(), options_of(kind, name)), options)
         raise UserError(f"{name}: {line} (see ropes {name} --help)") from None
 
 
@@ -181,38 +181,6 @@ def _with_new_names(options: Sequence[str], renamed: Mapping[str, str]) -> Itera
             print(f"ropes: {old} is now {renamed[old]}", file=sys.stderr)
             word = "=".join([renamed[old], *value])
         yield word
-
-
-def _options(kind: type["Command"], name: str) -> list[str]:
-    """All options of a command, from its help."""
-    import tyro
-
-    text = io.StringIO()
-    with redirect_stdout(text), suppress(SystemExit):
-        tyro.cli(kind, prog=f"ropes {name}", args=["--help"], console_outputs=True)
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
-    return sorted(set(re.findall(r"(?<!\S)--\w[\w.-]*", plain)))
-
-
-def _one_line(box: str, options: Sequence[str]) -> str:
-    """The text of tyro's error box without its title, with suggestions from `options` for unknown ones."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰")) and row.strip()]
-    sections: list[list[str]] = [[]]
-    for row in rows:
-        if re.fullmatch("[─-]{8,}", row):
-            sections.append([])
-        else:
-            sections[-1].append(row)
-    if "╭" not in plain:  # in ASCII, the title is a separate section
-        del sections[0]
-    hints = ("Perhaps you meant", "For full helptext", "Argument helptext")
-    faults = [section for section in sections if section and not section[0].startswith(hints)]
-    fault = "; ".join(" ".join(" ".join(section).split()) for section in faults)
-    unknown = re.findall(r"--\w[\w.-]*", fault.partition("Unrecognized options:")[2])
-    closest = [option for word in unknown for option in difflib.get_close_matches(word, options, n=1)]
-    line = fault.partition(" Got errors:")[0]
-    return f"{line}; perhaps you meant {' or '.join(dict.fromkeys(closest))}" if closest else line
 
 
 def _user_fault(error: BaseException) -> str | None:

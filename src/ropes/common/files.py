@@ -116,7 +116,7 @@ def read_json(path: Location, *, folder: Location | None = None) -> Any:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # not text, not JSON, too large a number or too deep
-        raise UserError(f"{path} is not valid JSON ({error}); restore it or recreate {folder}") from error
+        raise UserError(f"{path} is not valid JSON ({error}); restore it, or make {folder.resolve()} again") from error
 
 
 def sha256(path: Path) -> str:

@@ -227,7 +227,10 @@ def test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
     """The test splits of a data set, "id" before "ood"; each must have enough poses."""
     splits = [split for split, name in SPLITS.items() if name in dataset.splits]
     if not splits:
-        raise UserError(f"{dataset.path} has no split test-id or test-ood; simulate it with --test-anchors 2000")
+        raise UserError(
+            f"{dataset.path} has no split test-id or test-ood; simulate it with --test-anchors 2000, or compare a "
+            "recording with its encoders by ropes check"
+        )
     required = sizes.fit + sizes.test
     for name in (SPLITS[split] for split in splits):
         if (poses := len(dataset.frames(name))) < required:

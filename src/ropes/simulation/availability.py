@@ -58,7 +58,10 @@ def locate(urdf: str) -> Path:
         except ModuleNotFoundError as error:
             missing = f"no URDF file at {path}, nor among the robots of ropes; those of pybullet_data need PyBullet"
             raise UserError(f"{missing}: {_install()}") from error
-        path = Path(pybullet_data.getDataPath()) / path
+        packaged = Path(pybullet_data.getDataPath()) / path
+        if not packaged.is_file():
+            raise UserError(f"no URDF file at {path}, nor among the robots of ropes and of pybullet_data")
+        return packaged
     if not path.is_file():
         raise UserError(f"no URDF file at {path}; give the path of an existing one")
     return path

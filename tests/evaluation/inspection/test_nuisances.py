@@ -152,6 +152,11 @@ def test_arm_is_not_a_passer_by_when_regimes_are_recorded_in_blocks() -> None:
     assert complaints(found, "left") == ()
 
 
+def test_background_of_a_few_anchors_is_not_compared() -> None:
+    """Half of twenty frames may have the arm at one place."""
+    assert np.isnan(measure(degrade(IMAGES[:20], CameraLevel(), seed=3, arms=ARMS[:20])).moved_background)
+
+
 def test_undetectable_passers_by_raise_a_complaint() -> None:
     found = Nuisances(light=0, noise=0, jitter=0, creep=0, blur=0, saturated=0, crowded=np.nan, moved_background=0)
     assert complaints(found, "left") == (

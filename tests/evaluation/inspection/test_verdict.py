@@ -53,6 +53,11 @@ def test_faults_list_the_reasons_a_joint_cannot_work(changes: dict[str, Any], sa
         ({"overlap": Overlap(0.01, 0.8, 0.0, "angles")}, ("policies have nothing in common",)),
         ({"overlap": Overlap(0.4, 0.2, 0.34, "angles")}, ("observational poses lie outside both policies",)),
         ({"overlap": Overlap(0.4, None, 0.34, "angles")}, ()),
+        ({"images": (49, 49), "overlap": Overlap(0.0, 0.0, 0.34, "angles")}, ("too few images",)),  # empty bins
+        (
+            {"images": (49, 49), "overlap": Overlap(0.0, 0.8, 0.34, "distributions")},
+            ("policies have nothing in common", "too few images"),
+        ),
         ({"images": (999, 5000)}, ("too few images",)),
         ({"nats": 0.6}, ("policies hard to tell apart in small images",)),
         ({"nats": 0.56, "overlap": Overlap(0.4, 0.8, None, "images")}, ()),

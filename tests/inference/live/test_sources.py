@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,8 @@ def test_data_set_source_includes_true_angles(tiny_data: Path) -> None:
     assert found[1].stamp - found[0].stamp == pytest.approx(1 / 200 * (1 + source.skipped), abs=1e-6)
     with pytest.raises(UserError, match="no split"):
         Recorded(run=run_of(), dataset=dataset, split="gone")
+    with pytest.raises(UserError, match="is of another arm, with joints elbow, wrist; the run reads others"):
+        Recorded(run=replace(run_of(), joints=("shoulder", "hand")), dataset=dataset)
     with pytest.raises(UserError, match=r"ends after \d+ poses; --loop plays it again"):
         next(Recorded(run=run_of(), dataset=dataset).captures(time.monotonic() - 1e6))
 
@@ -203,10 +206,15 @@ def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> 
     [
         (["0", "1"], {"right": "0", "left": "1"}),
         (["left=a.mp4", "right=b=c.mp4"], {"right": "b=c.mp4", "left": "a.mp4"}),
-        (["a=1.mp4", "b=2.mp4"], {"right": "a=1.mp4", "left": "b=2.mp4"}),  # no names of cameras
+        (["a=1.mp4", "b=2.mp4"], {"right": "a=1.mp4", "left": "b=2.mp4"}),  # names of files, not of cameras
     ],
 )
-def test_sources_are_assigned_by_name_or_in_order(texts: list[str], found: dict[str, str]) -> None:
+def test_sources_are_assigned_by_name_or_in_order(
+    texts: list[str], found: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a=1.mp4", "b=2.mp4"):
+        (tmp_path / name).touch()
     assert cameras_of(run_of(), texts) == found
 
 
@@ -217,6 +225,7 @@ def test_sources_are_assigned_by_name_or_in_order(texts: list[str], found: dict[
         (["0", "1", "2"], "give a source for each \\(3 given\\)"),
         (["right=0", "right=1"], "--camera has right twice"),
         (["right=0", "middle=1"], "--camera middle=1: give NAME=SOURCE with a name of right, left"),
+        (["front=0", "side=1"], "--camera front=0: this run has no camera front; its cameras are right, left"),
     ],
 )
 def test_invalid_sources_are_refused(texts: list[str], fault: str) -> None:

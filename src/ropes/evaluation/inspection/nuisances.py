@@ -61,8 +61,8 @@ class Nuisances:
         crowded: share of frames in which something besides the arm moves; NaN where this cannot be estimated, see
             `ropes.models.frame_changes.crowded_share`, or where the arm's motion differs between parts of the
             recording.
-        moved_background: share of the background that differs between the first and the second half; NaN where the arm
-            moves differently in different parts of the recording.
+        moved_background: share of the background that differs between the first and the second half; NaN for fewer than
+            40 frames, and where the arm moves differently in different parts of the recording.
     """
 
     light: float
@@ -134,7 +134,8 @@ def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuis
     textured = still_edges.mean() > _TEXTURED
     crowded = moved_background = float("nan")
     if mixed:
-        moved_background = _moved_background(seen.residuals * usable, noise)
+        if len(frames) >= _PARTS * FEWEST_FRAMES:  # in fewer the arm stands at some places in most frames of a half
+            moved_background = _moved_background(seen.residuals * usable, noise)
         # Each half before its own background: what changed for good is no passer-by.
         parts = np.array_split(seen.composites, 2 if moved_background > _OTHER_BACKGROUND else 1)
         crowded = float(np.mean([crowded_share(_areas(part)) for part in parts]))

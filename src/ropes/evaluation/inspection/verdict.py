@@ -85,9 +85,10 @@ def weaknesses(report: JointReport) -> tuple[str, ...]:
     if overlap is not None:
         if overlap.floor is not None and overlap.floor > _CLOSE:
             reasons.append("policies overlap too much")
-        if overlap.policies < _APART:
+        known = overlap.source != "angles" or min(report.images) >= _TOO_FEW  # fewer angles leave most bins empty
+        if known and overlap.policies < _APART:
             reasons.append("policies have nothing in common")
-        if overlap.observational is not None and overlap.observational < _UNCOVERED:
+        if known and overlap.observational is not None and overlap.observational < _UNCOVERED:
             reasons.append("observational poses lie outside both policies")
     if min(report.images) < _FEW:
         reasons.append("too few images")

@@ -1,6 +1,7 @@
 """Sources of live images: cameras, video files played at their speed, folders that fill, and data sets."""
 
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -222,7 +223,7 @@ class Recorded:
         loop: play it again at its end.
 
     Raises:
-        UserError: no such split, or cameras or images of another kind.
+        UserError: no such split, another arm, or cameras or images of another kind.
     """
 
     run: Run
@@ -238,7 +239,11 @@ class Recorded:
         tests = [name for name in self.dataset.splits if name.startswith("test")]
         self.split = name = self.split or next(iter(tests or self.dataset.splits))
         self._rows = self.dataset.frames(name).index
-        has_angles = set(self.run.joints) <= set(self.dataset.labelled_joints)
+        labelled = set(self.dataset.labelled_joints)
+        if labelled and not labelled & set(self.run.joints):
+            joints = ", ".join(self.dataset.labelled_joints)
+            raise UserError(f"{self.dataset.path} is of another arm, with joints {joints}; the run reads others")
+        has_angles = set(self.run.joints) <= labelled
         self._truth = states_of(self.run, self.dataset, name) if has_angles else None
         images_of(self.run, self.dataset, self._rows[:1])
 
@@ -266,15 +271,19 @@ def cameras_of(run: Run, texts: Sequence[str]) -> dict[str, str]:
     """
     named = [text.partition("=") for text in texts]
     plain = not any(equals and name in run.cameras for name, equals, _ in named)
+    cameras = ", ".join(run.cameras)
     if len(texts) != len(run.cameras):
         given = f"{len(texts)} given"
-        raise UserError(f"--camera: this run reads {', '.join(run.cameras)}; give a source for each ({given})")
+        raise UserError(f"--camera: this run reads {cameras}; give a source for each ({given})")
     if plain:
+        for text, (name, equals, _) in zip(texts, named, strict=True):
+            if equals and re.fullmatch(r"[\w-]+", name) and not Path(text).exists():
+                raise UserError(f"--camera {text}: this run has no camera {name}; its cameras are {cameras}")
         return dict(zip(run.cameras, texts, strict=True))
     sources: dict[str, str] = {}
     for text, (name, equals, source) in zip(texts, named, strict=True):
         if not equals or name not in run.cameras:
-            raise UserError(f"--camera {text}: give NAME=SOURCE with a name of {', '.join(run.cameras)}")
+            raise UserError(f"--camera {text}: give NAME=SOURCE with a name of {cameras}")
         if name in sources:
             raise UserError(f"--camera has {name} twice; give each camera once")
         sources[name] = source

@@ -125,7 +125,7 @@ def missing_fields(run: Path | str, *, known: bool, intervals: Intervals | None,
         missing = "" if intervals is not None else "standard deviations, intervals and "
         return (
             f"{run} was fitted without an uncertainty model: no {missing}flags of out-of-distribution images; "
-            "ropes fit with the same options adds them"
+            "fit again with this version, on at least 40 anchors, to add them"
         )
     if intervals is None:
         reason = "too few labels were held out" if labelled else "its data had no complete anchors, or too few"
