@@ -27,7 +27,7 @@ class FakeRenderer:
     """`render_poses` without a simulator; can stop after some frames, and counts what it drew."""
 
     def __init__(self) -> None:
-        self.drawn = 0
+        self.drawn, self.scene = 0, SMALL.scene
         self.stop_after: int | None = None
         self.error: BaseException = KeyboardInterrupt()
         self.closed = 0
@@ -35,7 +35,7 @@ class FakeRenderer:
     def __call__(
         self, setting: Setting, joints: Any, poses: Any, workers: Any, *, mesh: str, recordings: Any, seed: int
     ) -> Iterator[list[bytes]]:
-        assert setting.scene == SMALL.scene
+        assert setting.scene == self.scene
         assert recordings is None
         assert not setting.colour
         assert setting.renderer == SMALL.renderer

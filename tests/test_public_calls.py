@@ -23,7 +23,11 @@ def test_a_setting_is_simulated_by_its_name(renderer: FakeRenderer, tmp_path: Pa
     options: dict[str, Any] = {"anchors": 2, "test_anchors": 1, "progress": False}
     by_name = ropes.simulate(SMALL.name, out=str(tmp_path / "name"), **options)
     ropes.simulate(setting_named(SMALL.name), out=tmp_path / "setting", **options)
+    renderer.scene = "panda-gym"
+    in_scene = ropes.simulate(SMALL.name, out=tmp_path / "scene", scene="panda-gym", **options)
     assert by_name.provenance is not None
+    assert in_scene.provenance is not None
+    assert in_scene.provenance["setting"] == {**by_name.provenance["setting"], "scene": "panda-gym"}
     assert by_name.provenance["setting"]["name"] == "panda-2c-causal"
     assert tree(tmp_path / "name") == tree(tmp_path / "setting")
 
@@ -42,6 +46,9 @@ def test_a_setting_is_simulated_by_its_name(renderer: FakeRenderer, tmp_path: Pa
 def test_invalid_settings_are_refused(setting: Any, line: str, tmp_path: Path) -> None:
     with pytest.raises(ropes.UserError, match=line):
         ropes.simulate(setting, out=tmp_path / "data", anchors=1)
+    scene: Any = "kitchen"
+    with pytest.raises(ropes.UserError, match="unknown scene 'kitchen': choose one of white, panda-gym"):
+        ropes.simulate(SMALL.name, out=tmp_path / "data", anchors=1, scene=scene)
     assert not (tmp_path / "data").exists()
 
 

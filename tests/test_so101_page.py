@@ -52,6 +52,15 @@ def commands() -> list[str]:
     return [" ".join(line.split()) for line in re.findall(r"^ +(ropes [^\n|]*)$", text, flags=re.MULTILINE)]
 
 
+def of_the_real_arm() -> list[str]:
+    """The command lines for the real arm, with the variables of the shell in place, without comments."""
+    block = PAGE.partition("## With the real arm")[2].split("```")[1]
+    values = dict(re.findall(r'^(\w+)="([^"]*)"$', block, flags=re.MULTILINE))
+    assert set(values) == {"ARM", "CAMERAS"}
+    lines = re.sub(r"\$(\w+)", lambda match: values[match[1]], block).splitlines()
+    return [line.partition("#")[0].strip() for line in lines if line.startswith("ropes ")]
+
+
 def run(command: str) -> None:
     """Run a command as typed, with options that make it quick."""
     words = shlex.split(command)[1:]
@@ -106,25 +115,25 @@ def test_the_words_for_the_real_arm_are_options_of_the_command(
 ) -> None:
     passed: list[RecordOptions] = []
     monkeypatch.setattr(recorder, "record_data", lambda options, out: passed.append(options))
-    [words] = re.findall(r"`(--robot lerobot\s[^`]*)`", PAGE)
-    record = next(line for line in commands() if line.startswith("ropes record") and "--plan" not in line)
-    assert cli.main([*shlex.split(record.replace("--robot simulated", words))[1:], "--yes"]) == 0
+    first, further = (line for line in of_the_real_arm() if line.startswith("ropes record"))
+    assert further.replace("1000", "10") == first
+    assert cli.main([*shlex.split(further)[1:], "--yes"]) == 0
     [options] = passed
     kind_named(options.kind)  # refuses unknown kinds
-    assert options.cameras == {"front": "0", "side": "2"}
+    assert options.cameras == {"front": "0@640x480", "side": "2@640x480"}
     assert options.model.joints == JOINTS
     assert options.robot_options == {"type": "so101_follower", "port": "/dev/ttyACM0", "id": "mine"}
 
 
 def test_the_words_for_live_cameras_are_options_of_the_command(tmp_path: Path, stub: Stub) -> None:
     calls = stub("ropes.models.registry.find_run", result=tmp_path)
-    [words] = re.findall(r"`(ropes\s+watch [^`]*front=[^`]*)`", PAGE)
+    words = of_the_real_arm()[-1]
     with pytest.MonkeyPatch.context() as patch:
         passed: list[WatchOptions] = []
         patch.setattr(session, "watch", lambda run, options: passed.append(options))
         assert cli.main(shlex.split(words)[1:]) == 0
     assert calls
-    assert passed[0].cameras == ("front=0", "side=2")
+    assert passed[0].cameras == ("front=0@640x480", "side=2@640x480")
     assert passed[0].urdf is not None
 
 

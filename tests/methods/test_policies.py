@@ -10,7 +10,7 @@ from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.methods.fit import fit
-from ropes.methods.policies import bayes_floors
+from ropes.methods.policies import bayes_floors, warn_of_few_images
 from ropes.methods.run import TRAINING_FILE
 from tests import tiny
 
@@ -54,3 +54,13 @@ def test_fit_works_without_known_policies(method: str, tmp_path: Path) -> None:
     told = files.read_json(tmp_path / "run" / TRAINING_FILE)["stages"]["ldr"]
     assert told["elbow"]["floor"] == tiny.model().bayes_floor("elbow")
     assert told["wrist"]["floor"] is None
+
+
+@pytest.mark.parametrize(("anchors", "said"), [(49, True), (50, False)])
+def test_too_few_images_under_a_policy_are_named(
+    anchors: int, said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=anchors, tests=0)
+    warn_of_few_images(open_dataset(data))
+    line = f"ropes: warning: {data} has 49 images under elbow/1; from fewer than 50 under each policy nothing is learnt"
+    assert capsys.readouterr().err == (f"{line} (ropes inspect)\n" if said else "")

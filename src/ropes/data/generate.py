@@ -1,6 +1,7 @@
 """Simulates an arm's data set: poses under interventions and their images."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,8 +14,9 @@ from ropes.data import schema
 from ropes.data.chains import MOVES, Chains
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
-from ropes.errors import UserError
+from ropes.errors import UserError, one_of
 from ropes.simulation.availability import locate
+from ropes.simulation.backgrounds import BACKGROUNDS, SceneName
 from ropes.simulation.camera_levels import require_level
 from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.mesh import arm_digest
@@ -32,6 +34,7 @@ def simulate(
     test_anchors: int = 2000,
     seed: int = 0,
     workers: Workers = None,
+    scene: SceneName | None = None,
     mesh: Literal["simplified", "full"] = "simplified",
     state: bool = True,
     progress: bool = True,
@@ -52,6 +55,7 @@ def simulate(
         seed: equal seeds give identical bytes.
         workers: number of rendering processes; None for one per core; or a cluster, see
             `ropes.common.ray_connection.connect`.
+        scene: background, see `ropes.simulation.backgrounds`; None for that of the setting, which is white for a name.
         mesh: "simplified" or "full" visual meshes.
         state: store the joint angles too.
         progress: show progress.
@@ -64,6 +68,8 @@ def simulate(
         setting = setting_named(setting)
     if not isinstance(setting, Setting):
         raise UserError(f"give a setting as its name or a Setting, not as {type(setting).__name__}")
+    if scene is not None:
+        setting = replace(setting, scene=one_of(tuple(BACKGROUNDS), scene, "scene"))
     if (anchors is None) == (chains is None):
         raise UserError("give either a number of anchors or a number of chains")
     episodes = anchors if chains is None else chains

@@ -3,10 +3,15 @@
 import sys
 from collections.abc import Sequence
 
+import numpy as np
+
 from ropes.causal.scm import CausalModel, Regime
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
+
+#: Fewest images under a policy from which its joint can be learnt.
+FEWEST_IMAGES = 50
 
 
 def require_both_policies(dataset: Dataset) -> None:
@@ -42,6 +47,19 @@ def require_contrast(dataset: Dataset, *, show: bool = False) -> None:
         print(
             "ropes: each joint has one intervention, which is contrasted with the images without intervention; "
             "docs/tables.md says what this identifies",
+            file=sys.stderr,
+        )
+
+
+def warn_of_few_images(dataset: Dataset) -> None:
+    """Name the policy with the fewest training images on standard error if these are fewer than `FEWEST_IMAGES`."""
+    counts = np.bincount(dataset.frames("train").regime, minlength=len(dataset.regimes))
+    images = {regime: count for regime, count in zip(dataset.regimes, counts, strict=True) if regime.joint is not None}
+    regime = min(images, key=images.__getitem__)
+    if images[regime] < FEWEST_IMAGES:
+        print(
+            f"ropes: warning: {dataset.path} has {images[regime]} images under {regime.name}; from fewer than "
+            f"{FEWEST_IMAGES} under each policy nothing is learnt (ropes inspect)",
             file=sys.stderr,
         )
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from ropes.evaluation.inspection.contrast import Contrast, Overlap
 from ropes.evaluation.inspection.motion import Motion
+from ropes.methods.policies import FEWEST_IMAGES
 
 LN2 = float(np.log(2))
-#: Numbers of images per policy below which training fails, and below which accuracy suffers.
-_TOO_FEW, _FEW = 50, 1000
+#: Number of images per policy below which accuracy suffers.
+_FEW = 1000
 #: Shares of the best camera's pixels that move: none, and about that of the Panda's wrist joints at 128×128 pixels.
 _UNSEEN, _SMALL = 1e-4, 0.02
 #: Bayes floors, nats: policies that hardly differ, and a value well above the paper's 0.23 to 0.38.
@@ -64,7 +65,7 @@ def faults(report: JointReport) -> tuple[str, ...]:
     """Reasons why a joint's angle cannot be learnt from these images."""
     reasons = []
     for policy, (count, anchors) in enumerate(zip(report.images, report.anchors, strict=True), start=1):
-        if count < _TOO_FEW:
+        if count < FEWEST_IMAGES:
             reasons.append(f"{count or 'no'} image{'s' * (count != 1)} under policy {policy}")
         elif anchors < 2:
             reasons.append(f"all images under policy {policy} {_ONE_ANCHOR}")
@@ -85,7 +86,7 @@ def weaknesses(report: JointReport) -> tuple[str, ...]:
     if overlap is not None:
         if overlap.floor is not None and overlap.floor > _CLOSE:
             reasons.append("policies overlap too much")
-        known = overlap.source != "angles" or min(report.images) >= _TOO_FEW  # fewer angles leave most bins empty
+        known = overlap.source != "angles" or min(report.images) >= FEWEST_IMAGES  # fewer angles leave most bins empty
         if known and overlap.policies < _APART:
             reasons.append("policies have nothing in common")
         if known and overlap.observational is not None and overlap.observational < _UNCOVERED:

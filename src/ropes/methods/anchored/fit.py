@@ -36,7 +36,7 @@ from ropes.methods.anchored.regime_poses import RegimePoses
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import cleaned, without_passers_by
-from ropes.methods.policies import bayes_floors, require_both_policies, require_contrast
+from ropes.methods.policies import bayes_floors, require_both_policies, require_contrast, warn_of_few_images
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.student.fit import EncoderTeacher, fit_student
@@ -104,6 +104,8 @@ def fit(
         )
     else:
         require_both_policies(dataset)
+    if show:
+        warn_of_few_images(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     rows = _training_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)

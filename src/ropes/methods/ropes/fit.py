@@ -23,7 +23,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import without_passers_by
-from ropes.methods.policies import bayes_floors, require_contrast
+from ropes.methods.policies import bayes_floors, require_contrast, warn_of_few_images
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.ropes.codes import Codes, encode, standardise
 from ropes.methods.ropes.criteria import held_out_contrast
@@ -73,6 +73,8 @@ def fit(
     """
     dataset = open_dataset(data)
     require_contrast(dataset, show=show)
+    if show:
+        warn_of_few_images(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
