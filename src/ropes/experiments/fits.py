@@ -14,7 +14,6 @@ from ropes.evaluation.joints import evaluate, evaluate_transfer
 from ropes.evaluation.record import is_current
 from ropes.experiments.folder import EVALUATION, data_folder, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
-from ropes.experiments.variants import RATIO_FIELDS
 from ropes.methods.fit import fit
 from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
@@ -88,11 +87,8 @@ def pretrained_run(plan: Experiment, out: Path, dataset: str, label: str, seed: 
     if not method_named(method_of(label)).pretrained:
         return None
     others = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
-
-    def ratio_settings(label: str) -> list[Any]:
-        return [getattr(plan.recipe(dataset, label), name, None) for name in RATIO_FIELDS]
-
-    others.sort(key=lambda each: ratio_settings(each) != ratio_settings(label))
+    noise = {each: getattr(plan.recipe(dataset, each), "code_noise", None) for each in (label, *others)}
+    others.sort(key=lambda each: noise[each] != noise[label])
     runs = (run_folder(out, dataset, each, seed) for each in others)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 

@@ -128,7 +128,7 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "encoder-whitened-softplus-noise": (
         "reconstruction and score differences of the encoder, weighing 30, whitened codes, three hidden layers, "
         "smoothed density ratios of codes with noise of .05 or .1",
-        {**_SMOOTHED, "code_noise": 0.05, "ldr_shares": (1.0, 0.5)},
+        {**_SMOOTHED, "code_noise": 0.05},
     ),
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}
@@ -139,8 +139,6 @@ ROPES_VARIANTS = {
     "ropes@eq3": "ropes, Eq. 3",
     "ropes@encoder": "ropes, encoder's side",
 }
-#: Settings of the density ratios in which variants of ropes differ.
-RATIO_FIELDS = ("code_noise", "ldr_shares")
 #: The variant that trains one AE2 for each joint.
 EACH_JOINT = "eq3-each"
 
@@ -269,10 +267,10 @@ def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         variants = dict(objectives(recipe))
         other = ("encoder", "encoder-noise") if recipe.preset == "paper" else ("eq3", "eq3-0.1")
         for label, variant in (("logit", "logit"), ("classifier", "classifier"), other):
-            names = [] if label == "encoder" else [*RATIO_FIELDS]
-            names += ["foreign", "student", "student_encoder"] if label == "classifier" else []
-            same: dict[str, Any] = {name: getattr(recipe, name) for name in names}
-            yield f"{method}@{label}", replace(variants[variant], **same)
+            changes: dict[str, Any] = {} if label == "encoder" else {"code_noise": recipe.code_noise}
+            if label == "classifier":
+                changes |= {name: getattr(recipe, name) for name in ("foreign", "student", "student_encoder")}
+            yield f"{method}@{label}", replace(variants[variant], **changes)
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

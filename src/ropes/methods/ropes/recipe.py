@@ -198,9 +198,9 @@ def compact_recipe() -> RopesRecipe:
     .98 .95 instead of Eq. 3's .91 .86 .03 (Table 1).
 
     Deviation: each LDR learns twice from codes with Gaussian noise: for 48 passes with noise of .05, and for 24 with
-    .1; that of the lower held-out contrast is used.  Why: with two cameras the longer training is better, with one the
-    shorter.  Effect: .02 nats on joint 5 with two cameras against 24 passes without noise, .004 on joint 6 with one
-    camera against 48 passes (docs/log.md, score differences without jumps).
+    .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, the other
+    joints memorise poses in it.  Effect: .023 nats on joint 5 against the shorter training alone, and .001 to .005 on
+    every other joint against the longer one (docs/log.md, two lengths).
 
     Deviation: AE2 takes 864,000 samples, some 7 passes with 10,000 anchors and two cameras, where Section 4.4 trains
     "for just a single epoch".  Why: contrasts still fall after a fifth of them.  Effect: with 5,000 anchors half of the
@@ -247,15 +247,7 @@ def compact_recipe() -> RopesRecipe:
 
 def with_convolutions(recipe: RopesRecipe) -> RopesRecipe:
     """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms."""
-    plain = replace(
-        recipe,
-        logit_weight=0.0,
-        score_weight=0.0,
-        code_noise=0.0,
-        ldr_shares=(1.0,),
-        softplus_beta=0.0,
-        foreign=0.0,
-    )
+    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, softplus_beta=0.0, foreign=0.0)
     if recipe.basis == "none":
         return plain
     training = replace(recipe.ae2_training, min_samples=144_000)
