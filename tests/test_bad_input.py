@@ -251,7 +251,8 @@ def test_full_disk_loses_no_progress(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "save_file", full)
         assert cli.main(words) == 2
-    begun, *_, line = capsys.readouterr().err.splitlines()
+    few, begun, *_, line = capsys.readouterr().err.splitlines()
+    assert few.startswith("ropes: warning: ")
     assert begun.startswith("ropes: training in ")
     assert line.startswith("ropes: the disk is full at ")
     assert line.endswith("; free some space and run the same command again to resume")

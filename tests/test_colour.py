@@ -1,6 +1,7 @@
 """Images in colour, of any aspect ratio, of other sizes for each camera: from the data set to the report."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_exported_colour_images_give_the_same_predictions(
         wrong.save(path, format="JPEG" if wrong.mode == "CMYK" else "PNG")
         line = refusal(capsys, "predict", str(run), "--images", f"right={path}", f"left={left}")
         assert what in line
-        assert line.endswith("convert it to 8-bit RGB of the size trained on")
+        assert re.search(r"convert it to 8-bit RGB of \d+x\d+ pixels$", line)
 
 
 @pytest.mark.slow

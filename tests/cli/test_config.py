@@ -105,7 +105,7 @@ def test_lists_of_the_file_do_not_take_words_of_the_command_line(stub: Stub, mon
         ("encoder: {windw: 3}", "fit --data D --out R", "unknown option 'encoder.windw': did you mean encoder.window?"),
         ("purple: 3", "fit --data D --out R", "config.yaml: unknown option 'purple': see ropes fit --help"),
         ("config: a.yaml", "card R", "config.yaml: unknown option 'config': see ropes card --help"),
-        ("anchors: many", "simulate --setting s --out D", "config.yaml: Error parsing --anchors: "),
+        ("anchors: many", "simulate --setting s --out D", "config.yaml: --anchors is 'many'; give a whole number"),
         ("anchors: [1, 2]", "simulate --setting s --out D", "config.yaml: anchors is a list; give one"),
         ("anchors: 0", "simulate --setting s --out D", "config.yaml: --anchors is 0; it must be 1 or more"),
         ("state: maybe", "simulate --setting s --anchors 5 --out D", "state is 'maybe'; give true or false"),

@@ -101,7 +101,8 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
                 raise UserError(f"{path}: {error}; camera {other} has such images, give one of {camera}") from error
         kind = "RGB" if len(shape) > 2 else "grey (BT.601)"
         raw = ", or give the camera's whole image" if camera in run.views else ""
-        raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on{raw}") from error
+        size = f"{shape[1]}x{shape[0]} pixels"
+        raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of {size}{raw}") from error
 
 
 def _whole(data: bytes) -> Images | None:

@@ -104,8 +104,6 @@ def fit(
         )
     else:
         require_both_policies(dataset)
-    if show:
-        warn_of_few_images(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     rows = _training_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
@@ -145,6 +143,8 @@ def _fit(
         return AnchoredPoses.of(dataset, images, recipe.val_fraction, run.seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
+    if show:
+        warn_of_few_images(dataset)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
     if between is not None and registration is not None:

@@ -73,8 +73,6 @@ def fit(
     """
     dataset = open_dataset(data)
     require_contrast(dataset, show=show)
-    if show:
-        warn_of_few_images(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
@@ -91,6 +89,8 @@ def fit(
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
+    if show:
+        warn_of_few_images(dataset)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     context.pretrained = pretrained
     images = without_passers_by(context, images)
