@@ -26,6 +26,14 @@ def test_lines_are_short(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_of_code_begin_and_end(page: Path) -> None:
+    fences = re.findall(r"^```.*$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [fence for fence in fences[::2] if not re.fullmatch(r"```\w*", fence)] == []
+    assert [fence for fence in fences[1::2] if fence != "```"] == []
+    assert len(fences) % 2 == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_files_have_targets(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []

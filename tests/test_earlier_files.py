@@ -39,11 +39,17 @@ def test_earlier_runs_give_the_same_estimates(method: str) -> None:
         np.testing.assert_allclose(estimator.angles(images), EXPECTED[method]["angles"], rtol=1e-3, atol=1e-3)
 
 
+def times(run: Path) -> dict[str, int]:
+    """When each file of a training was written, nanoseconds."""
+    files = (path for pattern in ("stage.json", "weights.safetensors") for path in run.rglob(pattern))
+    return {path.relative_to(run).as_posix(): path.stat().st_mtime_ns for path in files}
+
+
 @pytest.mark.slow
 def test_repeated_fit_of_an_earlier_run_trains_nothing(tmp_path: Path) -> None:
     for method in ("anchored", "ropes"):
         run = Path(shutil.copytree(EARLIER / method, tmp_path / method))
-        before = tiny.weights(run)
+        before, stages = tiny.weights(run), times(run)
         recipe = Run.read(run).recipe
         if isinstance(recipe, EncoderRecipe):
             anchored.fit(EARLIER / "data", run, recipe, show=False)
@@ -51,4 +57,5 @@ def test_repeated_fit_of_an_earlier_run_trains_nothing(tmp_path: Path) -> None:
             assert isinstance(recipe, RopesRecipe)
             ropes.fit(EARLIER / "data", run, recipe, show=False)
         assert tiny.weights(run) == before
+        assert times(run) == stages
         assert (Estimator.load(run).calibration is not None) == (method == "anchored")

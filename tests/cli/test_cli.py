@@ -105,7 +105,11 @@ def test_error_line_does_not_depend_on_the_terminal(encoding: str) -> None:
     [
         ("evaluate R --out E", "missing --data FOLDER|URL"),
         ("calibrate", "missing RUN"),
-        ("fit", "missing --data FOLDER|URL and --out PATH"),
+        ("fit", "missing --data FOLDER|URL; missing --out PATH"),
+        ("score", "missing --task"),
+        ("evaluate R --data D --out E --occlusions a", "--occlusions is 'a'; give whole numbers"),
+        ("reproduce demo --out R --seeds a", "--seeds is 'a'; give numbers"),
+        ("fit --data x --out y --seed", "--seed needs a value"),
         ("fit --data x --out y --anchors two", "--anchors is 'two'; give a whole number"),
         ("fit --data x --out y --seed 1.5", "--seed is '1.5'; give a whole number"),
         ("fit --data x --out y --val-fraction a", "--val-fraction is 'a'; give a number"),
@@ -119,7 +123,7 @@ def test_missing_and_misspelt_values_are_reported(words: str, fault: str, capsys
 def test_a_missing_choice_lists_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "reproduce")
     assert line.startswith("reproduce: missing one of cameras, causal-triplet, coverage, ")
-    assert line.endswith(", table2 and --out PATH (see ropes reproduce --help)")
+    assert line.endswith(", table2; missing --out PATH (see ropes reproduce --help)")
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,26 @@
 """Fits of an experiment of arms in parallel processes: those of one method that share their first stages in order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ropes.common.files import read_json
-from ropes.experiments import parallel
+from ropes.common.files import read_json, write_json
+from ropes.data import schema
+from ropes.data.layout import Dataset, open_dataset
+from ropes.errors import UnfinishedError
+from ropes.evaluation import results
+from ropes.experiments import datasets, parallel
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
 from ropes.experiments.folder import run_folder
 from ropes.experiments.plan import Experiment
 from ropes.experiments.run import reproduce
+from ropes.methods.recipes import Optimisation
 from ropes.models.checkpoints import WEIGHTS
+from ropes.simulation.settings import Setting
 from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
 
@@ -21,17 +28,27 @@ VARIANTS = ("ropes", "ropes@other")
 OTHER = "panda-2c-independent"
 
 
+def three_fits(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
+    """Three tiny fits on each of two data sets; two of the three share AE1."""
+    recipes = {"ropes": tiny.recipe(), "ropes@other": tiny.recipe(sparsity_weights=(2.0,))}
+    return small(name=name, recipes={**recipes, "ldr": tiny.recipe_of("ldr")}, anchors={ONE: 8, OTHER: 8}, seeds=(0,))
+
+
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch, calls: list[str]) -> None:
-    """Three tiny fits on each of two data sets, on two cores; two of the three share AE1."""
+    """The experiment of `three_fits`, on two cores."""
 
-    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
-        recipes = {"ropes": tiny.recipe(), "ropes@other": tiny.recipe(sparsity_weights=(2.0,))}
-        return small(
-            name=name, recipes={**recipes, "ldr": tiny.recipe_of("ldr")}, anchors={ONE: 8, OTHER: 8}, seeds=(0,)
-        )
+    def simulate(setting: Setting, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> Dataset:
+        if not out.exists():
+            calls.append(f"simulate {setting.name}")
+            tiny.write_data(out, anchors=anchors, tests=test_anchors)
+            note = read_json(out / schema.PROVENANCE)
+            note["setting"]["name"] = setting.name
+            write_json(out / schema.PROVENANCE, note)
+        return open_dataset(out)
 
-    monkeypatch.setattr(experiments, "experiment", planned)
+    monkeypatch.setattr(experiments, "experiment", three_fits)
+    monkeypatch.setattr(datasets, "simulate", simulate)
     monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
 
 
@@ -47,6 +64,30 @@ def test_parallel_fits_give_the_weights_of_fits_one_after_the_other(two_cores: N
     one, other = (run_folder(tmp_path / "parallel", ONE, label, 0) / "ae1" / WEIGHTS for label in VARIANTS)
     assert one.samefile(other)  # trained once
     assert set(read_json(tmp_path / "parallel" / "experiment.json")["threads"].values()) == {1}
+
+
+@pytest.mark.slow
+def test_fits_of_all_data_sets_run_at_once_and_a_failed_one_stops_no_other(
+    two_cores: None, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steep = Optimisation(epochs=6, batch=24, learning_rate=1e18)
+
+    def with_one_that_diverges(*given: Any, **options: Any) -> Experiment:
+        plan = three_fits(*given, **options)
+        return replace(plan, recipes={**plan.recipes, "ropes": tiny.recipe(ae2_training=steep)})
+
+    monkeypatch.setattr(experiments, "experiment", with_one_that_diverges)
+    out = tmp_path / "out"
+    with pytest.raises(UnfinishedError, match=rf"({ONE}|{OTHER}) ropes seed 0: .*diverged.* \(2 of 4 failed\)"):
+        reproduce("demo", preset="compact", out=out, processes=2, show=False)
+    assert calls == [f"simulate {ONE}", f"simulate {OTHER}"]
+    done = {(row.setup, row.method) for row in results.read(out / "results.json").rows}
+    assert done == {(setting, method) for setting in (ONE, OTHER) for method in ("ropes@other", "ldr")}
+    assert set(read_json(out / "experiment.json")["seconds"]) == {
+        f"{ONE} simulate",
+        f"{OTHER} simulate",
+        f"{ONE}, {OTHER} fits",
+    }
 
 
 def test_only_fits_that_share_no_stage_run_at_once(

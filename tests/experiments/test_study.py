@@ -62,10 +62,10 @@ def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(experiments, "experiment", planned)
     monkeypatch.setattr(datasets, "write_feasibility", partial(write_feasibility, drawn=500, each=1))
 
-    def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+    def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, **options: Any) -> None:
         if not (out / setting).exists():  # as it would come out
             shutil.copytree(measured_finger, out / setting / "data")
-        generate_dataset(plan, setting, out, workers, show=show)
+        generate_dataset(plan, setting, out, workers, **options)
 
     monkeypatch.setattr(experiments, "generate_dataset", simulate)
     return tmp_path / "study"
@@ -75,7 +75,7 @@ def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) 
 def of_an_arm(tmp_path: Path, tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As `out`, but with images of an arm, which has fewer factors: an evaluation takes a seventh of the time."""
 
-    def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+    def simulate(plan: Experiment, setting: str, out: Path, *_: Any, **__: Any) -> None:
         if not (out / setting).exists():
             shutil.copytree(tiny_data, data_folder(out, setting))
 

@@ -141,7 +141,7 @@ def test_arm_is_taken_from_the_data_set(run: Run, tmp_path: Path) -> None:
 def test_unavailable_arm_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no robot is known for setting 'tiny': give its --urdf FILE"):
         chosen_arm(run)
-    with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):
+    with pytest.raises(UserError, match=r"no URDF file at nowhere\.urdf, nor among the robots of ropes"):
         chosen_arm(run, "nowhere.urdf")
     with pytest.raises(UserError, match=r"planar\.urdf has no movable joint 'knee'"):
         chosen_arm(replace(run, joints=("elbow", "knee")), planar.write_urdf(tmp_path))

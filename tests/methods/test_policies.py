@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ropes.causal.scm import Regime
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import open_dataset
@@ -56,11 +58,15 @@ def test_fit_works_without_known_policies(method: str, tmp_path: Path) -> None:
     assert told["wrist"]["floor"] is None
 
 
-@pytest.mark.parametrize(("anchors", "said"), [(49, True), (50, False)])
+@pytest.mark.parametrize(
+    ("counts", "few"),
+    [((50, 50, 50), None), ((0, 50, 49), "49 images"), ((50, 60, 1), "1 image"), ((9, 9, 0), "0 images")],
+)
 def test_too_few_images_under_a_policy_are_named(
-    anchors: int, said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    counts: tuple[int, ...], few: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = tiny.write_data(tmp_path / "data", anchors=anchors, tests=0)
-    warn_of_few_images(open_dataset(data))
-    line = f"ropes: warning: {data} has 49 images under elbow/1; from fewer than 50 under each policy nothing is learnt"
-    assert capsys.readouterr().err == (f"{line} (ropes inspect)\n" if said else "")
+    """Images without intervention may be few."""
+    regimes = Regime(), Regime("elbow", 1), Regime("elbow", 2)
+    warn_of_few_images(np.repeat(np.arange(3), counts), regimes)
+    line = f"ropes: warning: {few} to train on under elbow/2; from fewer than 50 under each policy nothing is learnt"
+    assert capsys.readouterr().err == (f"{line} (ropes inspect)\n" if few else "")

@@ -95,6 +95,7 @@ def test_optimiser_settings_out_of_range_are_refused(change: dict[str, Any], lin
         ({"code_noise": math.inf}, "code_noise must be at least 0, got inf"),
         ({"ldr_shares": ()}, r"ldr_shares must be one or more numbers above 0 and at most 1, got \(\)"),
         ({"ldr_shares": (1.0, 0.0)}, "ldr_shares must be one or more numbers above 0 and at most 1"),
+        ({"ldr_shares": (0.5, 0.5)}, "ldr_shares must differ in six digits"),
         ({"dense_layers": 0}, "dense_layers must be positive, got 0"),
         ({"softplus_beta": -1.0}, r"softplus_beta must be at least 0, got -1\.0"),
     ],

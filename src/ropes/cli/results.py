@@ -168,10 +168,10 @@ class Reproduce:
     --format causal-triplet) in place of simulated pairs. With disentanglement: photographs for further tests (see ropes
     evaluate --photographs); they must be given in the first call."""
     processes: int | None = None
-    """Parallel fits, which share the cores: fits of one core each take less time in all than one on all cores after the
-    other, but more memory. If omitted: one per core with disentanglement, supervision, eq3 and experiments of actions,
-    otherwise one. Fits of method ropes that share their first stages stay one after the other. Parallel fits begin when
-    all data sets are rendered."""
+    """Parallel fits, which share the cores: on a CPU N fits at once end sooner than one after the other on all cores,
+    and take more memory. If omitted: one per core with disentanglement, supervision, eq3 and experiments of actions,
+    otherwise one. Fits of ropes or jointnet that share their first stages stay one after the other. Parallel fits begin
+    when all data sets are rendered."""
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
     logger: LoggerName | None = None

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ropes.cli.commands import Command
 
-#: What tyro says of a value → what to give.
+#: Message of tyro on a value, after "Error parsing --OPTION: " → the expected kind.
 _KINDS = (
     (r"no type matching \{None\}\|INT could be instantiated from \[(?P<value>'.*')\]\.", "a whole number"),
     (r"no type matching \{None\}\|FLOAT could be instantiated from \[(?P<value>'.*')\]\.", "a number"),
+    (r"no type matching \{None\}\|\{\[INT .* could be instantiated from \[(?P<value>'.*')\]\.", "whole numbers"),
+    (r"no type matching \{None\}\|\{\[FLOAT .* could be instantiated from \[(?P<value>'.*')\]\.", "numbers"),
+    (r"Could not find valid parse for arguments: \[(?P<value>'.*')\]", "numbers"),
     (r"invalid literal for int\(\) with base 10: (?P<value>'.*')", "a whole number"),
     (r"could not convert string to float: (?P<value>'.*')", "a number"),
 )
@@ -55,9 +58,11 @@ def _plain(fault: str) -> str:
     fault = fault.partition(" Got errors:")[0]
     if fault.startswith("Missing from "):
         missing = [_argument(text.strip()) for text in fault.partition(": ")[2].split("(required)") if text.strip()]
-        return f"missing {' and '.join(missing)}"
-    for said, kind in _KINDS:
-        if found := re.fullmatch(rf"Error parsing (?P<option>--\S+): {said}", fault):
+        return f"missing {'; missing '.join(missing)}"
+    if found := re.match(r"Missing value for argument '(--\S+)'", fault):
+        return f"{found[1]} needs a value"
+    for message, kind in _KINDS:
+        if found := re.fullmatch(rf"Error parsing (?P<option>--\S+): {message}", fault):
             return f"{found['option']} is {found['value']}; give {kind}"
     return fault
 
@@ -66,4 +71,5 @@ def _argument(text: str) -> str:
     """Name and kind of an argument, from its line of help."""
     if choices := re.match(r"\{([^}]*)\}", text):
         return f"one of {', '.join(choices[1].replace(' ', '').split(','))}"
-    return " ".join(text.split()[: 2 if text.startswith("--") else 1])
+    name, *kind = text.split()[: 2 if text.startswith("--") else 1]
+    return " ".join([name, *(each for each in kind if each != "STR")])

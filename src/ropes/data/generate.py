@@ -61,8 +61,8 @@ def simulate(
         progress: show progress.
 
     Raises:
-        UserError: no setting of that name, an argument out of range, the renderer is missing, or `out` holds something
-            else.
+        UserError: no setting or scene of that name, an argument out of range, the renderer is missing, or `out` holds
+            something else.
     """
     if isinstance(setting, str):
         setting = setting_named(setting)

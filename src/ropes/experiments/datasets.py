@@ -45,7 +45,9 @@ def require_renderers(plan: Experiment, datasets: Iterable[str]) -> None:
         renderer_record(arm.renderer)
 
 
-def generate_dataset(plan: Experiment, name: str, out: Path, workers: Workers, *, show: bool) -> None:
+def generate_dataset(
+    plan: Experiment, name: str, out: Path, workers: Workers, *, parallel: bool = False, show: bool
+) -> None:
     """Simulate or import a data set in `out`/NAME/data; resume if interrupted.
 
     Deviation: except in the paper's preset, arms are rendered with simplified meshes of a twentieth of the triangles.
@@ -92,7 +94,7 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: Workers, *
         options["mesh"] = plan.mesh
         options["chains" if name in plan.chains else "anchors"] = count
         dataset = simulate(arm, test_anchors=plan.test_anchors, **options)
-        if not plan.at_once:
+        if not plan.at_once and not parallel:
             return
     for side, split in product(sizes, dataset.splits):  # once, so that parallel fits need not
         ImageCache(dataset, split, side, progress=show)

@@ -10,6 +10,7 @@ from ropes.common.cluster import Cluster
 from ropes.common.hardware import Precision, device_kind, report_precision, usable_cores
 from ropes.common.processes import run_all, use_threads
 from ropes.common.progress import progress
+from ropes.errors import UserError
 from ropes.evaluation.record import is_current
 from ropes.evaluation.results import Results
 from ropes.experiments.fits import fit_and_evaluate
@@ -34,7 +35,7 @@ def fit_at_once(
     gpus: float | None,
     show: bool,
 ) -> None:
-    """Run several fits at once, each in its own process; results are written after each.
+    """Run several fits at once, those that share their first stages in one process; results are written after each process.
 
     Args:
         plan: the experiment.
@@ -68,16 +69,15 @@ def fit_at_once(
         default = cluster.threads(len(fits) if plan.at_once else 1, gpus)
     threads = dict(zip(due, threads_of(out, [runs[fit] for fit in due], default), strict=True))
     groups = _groups(plan, due)
-    jobs = [partial(_in_order, [(calls[fit], threads[fit]) for fit in group]) for group in groups]
+    jobs = [partial(_in_order, [(_named(fit), calls[fit], threads[fit]) for fit in group]) for group in groups]
     datasets = list(dict.fromkeys(dataset for dataset, _, _ in fits))
     with timed(out, f"{', '.join(datasets)} fits"), progress("models", len(due), show=show) as update:
         count = itertools.count(1)
 
         def report(number: int) -> None:
             collect()
-            for dataset, label, seed in groups[number]:
-                where = f"{dataset} " if len(datasets) > 1 else ""
-                update(next(count), f"{where}{label} seed {seed}")
+            for fit in groups[number]:
+                update(next(count), _named(fit))
 
         most = [max(threads[fit] for fit in group) for group in groups]
         if cluster is not None:
@@ -104,11 +104,26 @@ def _groups(plan: Experiment, fits: Sequence[FitOfData]) -> list[list[FitOfData]
     return list(groups.values())
 
 
-def _in_order(calls: Sequence[tuple[Callable[[], None], int]]) -> None:
-    """Run calls one after the other, each with its number of threads."""
-    for call, threads in calls:
+def _named(fit: FitOfData) -> str:
+    dataset, label, seed = fit
+    return f"{dataset} {label} seed {seed}"
+
+
+def _in_order(calls: Sequence[tuple[str, Callable[[], None], int]]) -> None:
+    """Run named calls one after the other, each with its number of threads.
+
+    Raises:
+        UserError: the first fault of a call; the calls after it have run.
+    """
+    faults: list[UserError] = []
+    for name, call, threads in calls:
         use_threads(threads)
-        call()
+        try:
+            call()
+        except UserError as error:
+            faults.append(UserError(f"{name}: {error}"))
+    if faults:
+        raise faults[0]
 
 
 def report_precisions(runs: Iterable[Path], default: Precision) -> None:

@@ -204,7 +204,8 @@ def run_experiment(
     at_once: list[FitOfData] | None = [] if plan.at_once or cluster is not None or (processes or 1) > 1 else None
     for dataset in datasets:
         with timed(out, f"{dataset} simulate"):
-            generate_dataset(plan, dataset, out, workers, show=show)
+            parallel = at_once is not None and cluster is None
+            generate_dataset(plan, dataset, out, workers, parallel=parallel, show=show)
         due = [(label, seed) for label, seed in fits if (label, seed) in requested and plan.fits(dataset, label)]
         if at_once is not None:
             at_once += [(dataset, *fit) for fit in due]

@@ -19,8 +19,8 @@ from ropes.metrics.monotone import bend
 
 #: Relative differences of float32 outputs for equal inputs in batches of different size.
 _ROUNDING = 1e-6
-#: Least range of a joint's labelled angles, degrees; encoders of an arm that stands still vary by less.
-_LEAST_EXTENT = 1
+#: Least range of a joint's labelled angles, radians; of a prismatic joint, metres.
+_LEAST_EXTENT = 2e-3
 _SOURCES = ("samples", "labels", "commanded")
 
 
@@ -95,15 +95,15 @@ def fit_calibration(coordinates: Floats, angles: Floats, joints: Sequence[str]) 
     """Fit each joint's least-squares line from coordinates (n, d) to radians (n, d) (ROPES Section 4).
 
     Raises:
-        UserError: a joint's angles are the same within a degree, or its coordinate does not vary.
+        UserError: a joint's angles are the same within `_LEAST_EXTENT`, or its coordinate does not vary.
     """
     for column, joint in enumerate(joints):
         if len(np.unique(angles[:, column])) < 2:
             raise UserError(f"calibration needs two distinct angles of each joint; {joint} has one in all samples")
-        if (extent := np.degrees(np.ptp(angles[:, column]))) < _LEAST_EXTENT:
+        if (extent := np.ptp(angles[:, column])) < _LEAST_EXTENT:
             raise UserError(
-                f"{joint} moves by {extent:.2g}° over all samples; a line from its coordinate to its angle needs "
-                f"samples at least {_LEAST_EXTENT}° apart"
+                f"the angles of {joint} in all samples lie within {extent:.1g} rad; a line from its coordinate to its "
+                f"angle needs at least {_LEAST_EXTENT}"
             )
         if np.ptp(coordinates[:, column]) <= _ROUNDING * np.abs(coordinates[:, column]).max():
             raise UserError(

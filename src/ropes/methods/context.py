@@ -125,7 +125,7 @@ class Context:
             write_json(folder / SUMMARY, {"fingerprint": fingerprint})
         return sha256(folder / WEIGHTS)
 
-    def use(self, source: str, name: str, fingerprint: str) -> None:
+    def link(self, source: str, name: str, fingerprint: str) -> None:
         """Make the finished training in one of the run's folders also that of `name`."""
         if not is_finished(self.folder / name, fingerprint):
             link_training(self.folder / source, self.folder / name)

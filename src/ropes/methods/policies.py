@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ropes.causal.scm import CausalModel, Regime
+from ropes.common.arrays import Ints
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
@@ -51,17 +52,20 @@ def require_contrast(dataset: Dataset, *, show: bool = False) -> None:
         )
 
 
-def warn_of_few_images(dataset: Dataset) -> None:
-    """Name the policy with the fewest training images on standard error if these are fewer than `FEWEST_IMAGES`."""
-    counts = np.bincount(dataset.frames("train").regime, minlength=len(dataset.regimes))
-    images = {regime: count for regime, count in zip(dataset.regimes, counts, strict=True) if regime.joint is not None}
+def warn_of_few_images(poses: Ints, regimes: Sequence[Regime]) -> None:
+    """Name the policy with the fewest training poses on standard error if these are fewer than `FEWEST_IMAGES`.
+
+    Args:
+        poses: index of each training pose's regime, (n,).
+        regimes: the regimes.
+    """
+    counts = np.bincount(poses, minlength=len(regimes))
+    images = {regime: int(n) for regime, n in zip(regimes, counts, strict=True) if regime.joint is not None}
     regime = min(images, key=images.__getitem__)
     if images[regime] < FEWEST_IMAGES:
-        print(
-            f"ropes: warning: {dataset.path} has {images[regime]} images under {regime.name}; from fewer than "
-            f"{FEWEST_IMAGES} under each policy nothing is learnt (ropes inspect)",
-            file=sys.stderr,
-        )
+        few = f"{images[regime]} image{'s' * (images[regime] != 1)} to train on under {regime.name}"
+        least = f"from fewer than {FEWEST_IMAGES} under each policy nothing is learnt"
+        print(f"ropes: warning: {few}; {least} (ropes inspect)", file=sys.stderr)
 
 
 def second_regime(regimes: Sequence[Regime], joint: str) -> Regime:

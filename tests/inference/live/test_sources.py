@@ -150,10 +150,16 @@ def test_data_set_source_includes_true_angles(tiny_data: Path) -> None:
     assert found[1].stamp - found[0].stamp == pytest.approx(1 / 200 * (1 + source.skipped), abs=1e-6)
     with pytest.raises(UserError, match="no split"):
         Recorded(run=run_of(), dataset=dataset, split="gone")
-    with pytest.raises(UserError, match="is of another arm, with joints elbow, wrist; the run reads others"):
-        Recorded(run=replace(run_of(), joints=("shoulder", "hand")), dataset=dataset)
     with pytest.raises(UserError, match=r"ends after \d+ poses; --loop plays it again"):
         next(Recorded(run=run_of(), dataset=dataset).captures(time.monotonic() - 1e6))
+
+
+def test_data_set_of_other_joints_is_shown_with_a_warning(tiny_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = replace(run_of(), joints=("shoulder", "hand"))
+    (capture,) = itertools.islice(Recorded(run=run, dataset=open_dataset(tiny_data)).captures(time.monotonic()), 1)
+    assert capture.truth is None
+    line = f"{tiny_data} has joints elbow, wrist, the run shoulder, hand; angles of another arm mean nothing"
+    assert capsys.readouterr().err == f"ropes: warning: {line}\n"
 
 
 class FakeCapture:

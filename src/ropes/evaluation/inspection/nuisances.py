@@ -62,7 +62,7 @@ class Nuisances:
             `ropes.models.frame_changes.crowded_share`, or where the arm's motion differs between parts of the
             recording.
         moved_background: share of the background that differs between the first and the second half; NaN for fewer than
-            40 frames, and where the arm moves differently in different parts of the recording.
+            40 frames from one place, and where the arm moves differently in different parts of the recording.
     """
 
     light: float

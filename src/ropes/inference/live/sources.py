@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,7 +224,7 @@ class Recorded:
         loop: play it again at its end.
 
     Raises:
-        UserError: no such split, another arm, or cameras or images of another kind.
+        UserError: no such split, or cameras or images of another kind.
     """
 
     run: Run
@@ -241,8 +242,11 @@ class Recorded:
         self._rows = self.dataset.frames(name).index
         labelled = set(self.dataset.labelled_joints)
         if labelled and not labelled & set(self.run.joints):
-            joints = ", ".join(self.dataset.labelled_joints)
-            raise UserError(f"{self.dataset.path} is of another arm, with joints {joints}; the run reads others")
+            print(
+                f"ropes: warning: {self.dataset.path} has joints {', '.join(self.dataset.labelled_joints)}, the run "
+                f"{', '.join(self.run.joints)}; angles of another arm mean nothing",
+                file=sys.stderr,
+            )
         has_angles = set(self.run.joints) <= labelled
         self._truth = states_of(self.run, self.dataset, name) if has_angles else None
         images_of(self.run, self.dataset, self._rows[:1])

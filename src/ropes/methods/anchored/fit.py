@@ -144,7 +144,7 @@ def _fit(
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
     if show:
-        warn_of_few_images(dataset)
+        warn_of_few_images(images.regime, dataset.regimes)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
     if between is not None and registration is not None:

@@ -61,7 +61,7 @@ def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> 
         networks.append(network)
         seconds += sum(summary["seconds"] for _, summary in trained.values())
         if len(shares) > 1:
-            context.use(_folder(context, joint, chosen), f"ldr/{joint}", summaries[joint]["fingerprint"])
+            context.link(_folder(context, joint, chosen), f"ldr/{joint}", summaries[joint]["fingerprint"])
             search[joint] = {f"{share:g}": contrast for share, contrast in contrasts.items()}
     return DensityRatios(networks, summaries, search, seconds)
 
@@ -76,7 +76,10 @@ def _fit_ldr(
 ) -> tuple[LDR, dict[str, Any]]:
     """Train the LDR of a joint for a share of the recipe's epochs; returns it and the summary of its training."""
     recipe = context.recipe
-    optimisation, noise = recipe.ldr_training.shortened(share), recipe.code_noise / share
+    # Digests of earlier versions, without a choice, are of the settings as they are.
+    alone = recipe.ldr_shares == (1.0,)
+    optimisation = recipe.ldr_training if alone else recipe.ldr_training.shortened(share)
+    noise = recipe.code_noise / share
     batch_at, samples = _ldr_batches(context, codes, joint)
     network = seeded(context.seed("ldr", joint, "weights"), lambda: LDR(recipe.ldr, views=len(context.run.cameras)))
     stage = LDRStage(

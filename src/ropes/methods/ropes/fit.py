@@ -90,7 +90,7 @@ def fit(
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
     if show:
-        warn_of_few_images(dataset)
+        warn_of_few_images(images.regime, dataset.regimes)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     context.pretrained = pretrained
     images = without_passers_by(context, images)

@@ -115,6 +115,8 @@ class RopesRecipe:
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
         if not self.ldr_shares or not all(0 < share <= 1 for share in self.ldr_shares):
             raise UserError(f"ldr_shares must be one or more numbers above 0 and at most 1, got {self.ldr_shares}")
+        if len({f"{share:g}" for share in self.ldr_shares}) < len(self.ldr_shares):  # names of folders
+            raise UserError(f"ldr_shares must differ in six digits, got {self.ldr_shares}")
         require("above 0 and below 1", self, "search_share", "val_fraction")
         weights = ("logit_weight", "decoded_logit_weight", "score_weight")
         require("at least 0", self, "sparsity_rows", *weights, "code_noise", "softplus_beta")
