@@ -35,7 +35,9 @@ def fit_at_once(
     gpus: float | None,
     show: bool,
 ) -> None:
-    """Run several fits at once, those that share their first stages in one process; results are written after each process.
+    """Run several fits at once, each in its own process, or in order where they share their first stages.
+
+    Results are written after each process.
 
     Args:
         plan: the experiment.

@@ -89,7 +89,8 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         {**_ENCODER, **_NOISE},
     ),
     "encoder-noise-0.3": (
-        "reconstruction and score differences of the encoder, density ratios of codes with noise of .3 or .6 instead of .2 or .4",
+        "reconstruction and score differences of the encoder, density ratios of codes with noise of .3 or .6 "
+        "instead of .2 or .4",
         {**_ENCODER, "code_noise": 0.3},
     ),
     "encoder-noise-10": (
