@@ -200,9 +200,9 @@ def compact_recipe() -> RopesRecipe:
     .99 .99 .96 instead of Eq. 3's .05 .33 .04 (Table 1).
 
     Deviation: each LDR learns twice from codes with Gaussian noise: for 48 passes with noise of .05, and for 24 with
-    .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, most other
-    joints memorise poses in it.  Effect: .023 nats on joint 5 against the shorter training alone, and .001 to .005 on
-    every other joint against the longer one (docs/log.md, two lengths).
+    .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, most
+    other joints memorise poses in it.  Effect: .023 nats on joint 5 against the shorter training alone, and .001 to
+    .005 on every other joint against the longer one (docs/log.md, two lengths).
 
     Deviation: AE2 takes 864,000 samples, some 7 passes with 10,000 anchors and two cameras, where Section 4.4 trains
     "for just a single epoch".  Why: contrasts still fall after a fifth of them.  Effect: with 5,000 anchors half of the
