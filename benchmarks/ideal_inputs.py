@@ -191,8 +191,7 @@ def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
             else:
                 angles = kept.angles, held.angles
                 ratios = fit_exact_ldrs(context, model, codes, held_codes, angles, upstream)
-            fingerprints = [summary["fingerprint"] for summary in ratios.summaries.values()]
-            trainer = AE2Trainer(context, codes, held_codes, ratios.networks, scale, fingerprints)
+            trainer = AE2Trainer(context, codes, held_codes, ratios.networks, scale, ratios.fingerprints)
             (name,) = trainer.networks
             ae2, _ = trainer.train(name, recipe.sparsity_weights[0])
             with torch.no_grad():

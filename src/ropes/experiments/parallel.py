@@ -19,8 +19,8 @@ from ropes.experiments.plan import Experiment
 from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, Run
 
+#: Data set, method or variant, and training seed of a fit.
 FitOfData = tuple[str, str, int]
-"""Data set, method or variant, and training seed of a fit."""
 
 
 def fit_at_once(

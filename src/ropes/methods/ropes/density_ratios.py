@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.data import TensorDataset
 
 from ropes.methods.context import Context
 from ropes.methods.recipes import recipe_to_dict
@@ -32,6 +33,11 @@ class DensityRatios:
     search: dict[str, dict[str, float]]
     seconds: float
 
+    @property
+    def fingerprints(self) -> list[str]:
+        """Digests of the trainings of the networks, part of the digests of the stages after them."""
+        return [summary["fingerprint"] for summary in self.summaries.values()]
+
 
 def least_contrast(summary: dict[str, Any]) -> float:
     """The held-out contrast of the weights that an LDR's training ended with."""
@@ -54,7 +60,8 @@ def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> 
     summaries, search, seconds = {}, {}, 0.0
     shares = context.recipe.ldr_shares
     for joint in context.run.joints:
-        trained = {share: _fit_ldr(context, codes, held_out, joint, share, upstream) for share in shares}
+        inputs = _ldr_batches(context, codes, joint), held_out.contrast(joint)
+        trained = {share: _fit_ldr(context, joint, share, *inputs, upstream) for share in shares}
         contrasts = {share: least_contrast(summary) for share, (_, summary) in trained.items()}
         chosen = min(contrasts, key=contrasts.__getitem__)
         network, summaries[joint] = trained[chosen]
@@ -72,22 +79,36 @@ def _folder(context: Context, joint: str, share: float) -> str:
 
 
 def _fit_ldr(
-    context: Context, codes: Codes, held_out: Codes, joint: str, share: float, upstream: str
+    context: Context,
+    joint: str,
+    share: float,
+    batches: tuple[BatchAt, int],
+    held_out: TensorDataset,
+    upstream: str,
 ) -> tuple[LDR, dict[str, Any]]:
-    """Train the LDR of a joint for a share of the recipe's epochs; returns it and the summary of its training."""
+    """Train the LDR of a joint for a share of the recipe's epochs; returns it and the summary of its training.
+
+    Args:
+        context: of the fit.
+        joint: its name.
+        share: of the epochs.
+        batches: see `_ldr_batches`.
+        held_out: held-out codes under the joint's two policies, and their labels.
+        upstream: digest of AE1.
+    """
     recipe = context.recipe
     # Digests of earlier versions, without a choice, are of the settings as they are.
     alone = recipe.ldr_shares == (1.0,)
     optimisation = recipe.ldr_training if alone else recipe.ldr_training.shortened(share)
     noise = recipe.code_noise / share
-    batch_at, samples = _ldr_batches(context, codes, joint)
+    batch_at, samples = batches
     network = seeded(context.seed("ldr", joint, "weights"), lambda: LDR(recipe.ldr, views=len(context.run.cameras)))
     stage = LDRStage(
         network,
         optimisation,
         steps=optimisation.steps(samples),
         seed=context.seed("ldr", joint),
-        held_out=held_out.contrast(joint),
+        held_out=held_out,
         noise=noise,
     )
     settings = joint, asdict(recipe.ldr), recipe_to_dict(optimisation), upstream

@@ -108,7 +108,6 @@ def fit(
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
-    upstream = [summary["fingerprint"] for summary in ratios.summaries.values()]
     contrasts = {
         joint: {**summary["history"], "floor": floors[joint], "best": least_contrast(summary)}
         for joint, summary in ratios.summaries.items()
@@ -124,7 +123,7 @@ def fit(
             for joint, ratio in zip(run.joints, ratios.networks, strict=True)
         }
     else:
-        ae2 = fit_ae2(context, codes, held_out, ratios.networks, scale, upstream)
+        ae2 = fit_ae2(context, codes, held_out, ratios.networks, scale, ratios.fingerprints)
         stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
         seconds["ae2"] = sum(summary["seconds"] for summary in ae2.summaries.values())
         more |= {
