@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from ropes.cli import entry as cli
 from ropes.common import ray_connection
 from ropes.common.cluster import Cluster
+from ropes.common.jobs import Job
 from ropes.common.ray_connection import connect
 from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import datasets
@@ -108,8 +109,8 @@ def test_a_fit_on_a_killed_node_runs_again_and_ends_with_the_same_weights(
 
     killer, finished = threading.Thread(target=kill), list[int]()
     killer.start()
-    jobs = [partial(fit_slowly, tiny_data, run, seed, began) for seed, run in enumerate(runs)]
-    cluster.run_all(jobs, threads=[1, 1], finished=finished.append, gpus=0)
+    jobs = [Job(partial(fit_slowly, tiny_data, run, seed, began)) for seed, run in enumerate(runs)]
+    cluster.run_all(jobs, finished=finished.append, gpus=0)
     killer.join()
     nodes.restart_second()
     assert sorted(finished) == [0, 1]
@@ -141,7 +142,7 @@ def test_an_experiment_on_a_cluster_has_the_same_results(
         plain = run_experiment(plan, preset="compact", out=tmp_path / "plain", show=False)
     monkeypatch.setattr(experiments, "collect_results", counting)
     dealt = run_experiment(plan, preset="compact", out=tmp_path / "dealt", workers=cluster, show=False)
-    assert len(collected) == 2 + 1  # the two fits of ropes share their first stages, and are one job
+    assert len(collected) == 3 + 1
     assert tiny.weights(tmp_path / "dealt") == tiny.weights(tmp_path / "plain") != {}
     assert dealt.rows == plain.rows
 
@@ -154,18 +155,18 @@ def test_an_interrupt_lets_trainings_store_a_checkpoint(cluster: Cluster, tiny_d
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    jobs = [partial(fit_slowly, tiny_data, out, 0, began, epochs=1000), partial(wait_for_any, began)]
+    calls = [partial(fit_slowly, tiny_data, out, 0, began, epochs=1000), partial(wait_for_any, began)]
     with pytest.raises(KeyboardInterrupt):
-        cluster.run_all(jobs, threads=[1, 1], finished=interrupt, gpus=0)
+        cluster.run_all([Job(call) for call in calls], finished=interrupt, gpus=0)
     assert [path.name for path in out.rglob("last.safetensors")] == ["last.safetensors"]
 
 
 @pytest.mark.slow
 def test_a_failed_job_does_not_stop_the_others(cluster: Cluster, tmp_path: Path) -> None:
     finished: list[int] = []
-    jobs: list[Callable[[], None]] = [fail, partial((tmp_path / "made").mkdir)]
-    with pytest.raises(UnfinishedError, match=r"^this fit diverged \(on node .*\) \(1 of 2 failed\)$"):
-        cluster.run_all(jobs, threads=[8, 1], finished=finished.append, gpus=0)
+    jobs = [Job(fail, 8, "slow"), Job(partial((tmp_path / "made").mkdir), after=0)]
+    with pytest.raises(UnfinishedError, match=r"^slow: this fit diverged \(on node .*\) \(1 of 2 failed\)$"):
+        cluster.run_all(jobs, finished=finished.append, gpus=0)
     assert (finished, (tmp_path / "made").exists()) == ([1], True)
 
 
@@ -227,7 +228,7 @@ def test_a_node_with_another_version_that_joins_late_gets_no_work(
     first = [next(frames)]
     with old_node(nodes, tmp_path) as reason:
         assert first + list(frames) == alone
-        cluster.run_all([partial(time.sleep, 1)] * 6, threads=[1] * 6, finished=finished.append, gpus=0)
+        cluster.run_all([Job(partial(time.sleep, 1))] * 6, finished=finished.append, gpus=0)
     assert capsys.readouterr().err.count(reason) == 1
     assert sorted(finished) == list(range(6))
 

@@ -10,6 +10,7 @@ import pytest
 
 from ropes.common.cluster import Cluster
 from ropes.common.cluster_node import Expected, answer, require_versions, versions
+from ropes.common.jobs import Job
 from ropes.errors import UserError
 from tests.ray_nodes import fail
 
@@ -52,7 +53,7 @@ def test_a_process_of_a_node_checks_itself_once() -> None:
 def test_jobs_that_no_node_can_run_any_more_end_with_one_line() -> None:
     ray = stub_of_ray(*[{"CPU": 4.0, "GPU": 1.0}] * 3, {"CPU": 4.0})
     with pytest.raises(UserError, match=r"^no node of the Ray cluster with 2 CPUs and 1 GPUs is left; run the same"):
-        Cluster(ray).run_all([fail], threads=[2], finished=print, gpus=1)
+        Cluster(ray).run_all([Job(fail, 2)], finished=print, gpus=1)
 
 
 def test_a_node_without_the_package_is_named() -> None:

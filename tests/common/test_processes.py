@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ropes.common.jobs import Job
 from ropes.common.processes import run_all
 from ropes.errors import UserError
 from tests.timeouts import PATIENCE
@@ -55,7 +56,7 @@ def test_each_job_runs_in_its_own_process(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     paths = [tmp_path / str(number) for number in range(5)]
     done: list[int] = []
-    run_all([partial(write, path) for path in paths], processes=2, threads=[3] * 5, finished=done.append, needs=NEEDS)
+    run_all([Job(partial(write, path), 3) for path in paths], processes=2, finished=done.append, needs=NEEDS)
     assert sorted(done) == [0, 1, 2, 3, 4]
     said = [path.read_text().split() for path in paths]
     assert len({number for number, _ in said} | {str(os.getpid())}) == 6
@@ -66,20 +67,21 @@ def test_each_job_runs_in_its_own_process(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_job_error_is_raised_after_the_other_jobs_end(tmp_path: Path) -> None:
     done: list[int] = []
-    jobs = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
-    with pytest.raises(UserError, match=r"x is not for me \(2 of 3 failed\)"):
-        run_all(jobs, processes=1, threads=[1] * 3, finished=done.append, needs=NEEDS)
+    calls = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
+    jobs = [Job(calls[0], name="first"), Job(calls[1], after=0), Job(calls[2])]
+    with pytest.raises(UserError, match=r"^first: .*x is not for me \(2 of 3 failed\)"):
+        run_all(jobs, processes=1, finished=done.append, needs=NEEDS)
     assert done == [1]
     assert (tmp_path / "later").exists()
     with pytest.raises(UserError, match="No such file or directory"):
-        run_all(jobs[2:], processes=1, threads=[1], finished=done.append, needs=NEEDS)
+        run_all(jobs[2:], processes=1, finished=done.append, needs=NEEDS)
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
 def test_killed_job_process_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a process ended with code -9 \(out of memory\?\); run the same"):
-        run_all([partial(die, tmp_path)], processes=2, threads=[1], finished=lambda _: None, needs=NEEDS)
+        run_all([Job(partial(die, tmp_path))], processes=2, finished=lambda _: None, needs=NEEDS)
 
 
 SCRIPT = """
@@ -88,9 +90,10 @@ def end(*_): raise KeyboardInterrupt
 signal.signal(signal.SIGTERM, end)
 from functools import partial
 from pathlib import Path
+from ropes.common.jobs import Job
 from ropes.common.processes import run_all
 from tests.common.test_processes import wait
-run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes=2, threads=[1, 1], finished=print)
+run_all([Job(partial(wait, Path(sys.argv[1]) / str(k))) for k in range(2)], processes=2, finished=print)
 """
 
 
@@ -135,8 +138,8 @@ def threads_taken(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_library_takes_the_threads_of_its_job(threads: int, tmp_path: Path) -> None:
-    job = partial(threads_taken, tmp_path / "said")
-    run_all([job], processes=1, threads=[threads], finished=lambda _: None, needs=NEEDS)
+    job = Job(partial(threads_taken, tmp_path / "said"), threads)
+    run_all([job], processes=1, finished=lambda _: None, needs=NEEDS)
     assert (tmp_path / "said").read_text() == str(threads)
 
 
@@ -149,13 +152,8 @@ def test_job_inherits_environment_and_working_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for told in ("first", "second"):
         monkeypatch.setenv("TOLD", told)
-        run_all(
-            [partial(environment_said, tmp_path / "said")],
-            processes=1,
-            threads=[1],
-            finished=lambda _: None,
-            needs=NEEDS,
-        )
+        job = Job(partial(environment_said, tmp_path / "said"))
+        run_all([job], processes=1, finished=lambda _: None, needs=NEEDS)
         assert (tmp_path / "said").read_text() == f"{told} {tmp_path}"
 
 
@@ -177,11 +175,12 @@ import sys
 from functools import partial
 from pathlib import Path
 from ropes.errors import UserError
+from ropes.common.jobs import Job
 from ropes.common.processes import run_all
 from tests.common.test_processes import with_its_server_gone
 path = Path(sys.argv[1])
 try:
-    run_all([partial(with_its_server_gone, path)], processes=1, threads=[1], finished=print)
+    run_all([Job(partial(with_its_server_gone, path))], processes=1, finished=print)
 except UserError as error:
     print(error, path.exists())
 """
@@ -202,7 +201,7 @@ def test_job_with_a_dead_fork_server_is_terminated_and_joined(tmp_path: Path) ->
 def test_local_modules_do_not_shadow_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "code.py").write_text("raise SystemExit(3)", encoding="utf-8")
     script = "import sys; sys.path.append(sys.argv[2]); from tests.common.test_processes import *; "
-    script += "run_all([partial(write, Path(sys.argv[1]))], processes=1, threads=[1], finished=print, needs=NEEDS)"
+    script += "run_all([Job(partial(write, Path(sys.argv[1])))], processes=1, finished=print, needs=NEEDS)"
     words = [sys.executable, "-P", "-c", script, str(tmp_path / "written"), str(ROOT)]
     subprocess.run(words, cwd=tmp_path, check=True, timeout=PATIENCE)
     assert (tmp_path / "written").exists()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ropes.common.files import read_json, write_json
+from ropes.common.jobs import Job
 from ropes.data import schema
 from ropes.data.layout import Dataset, open_dataset
 from ropes.errors import UnfinishedError
@@ -15,7 +16,7 @@ from ropes.evaluation import results
 from ropes.experiments import datasets, parallel
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
-from ropes.experiments.folder import run_folder
+from ropes.experiments.folder import run_folder, timed
 from ropes.experiments.plan import Experiment
 from ropes.experiments.run import reproduce
 from ropes.methods.recipes import Optimisation
@@ -78,7 +79,7 @@ def test_fits_of_all_data_sets_run_at_once_and_a_failed_one_stops_no_other(
 
     monkeypatch.setattr(experiments, "experiment", with_one_that_diverges)
     out = tmp_path / "out"
-    with pytest.raises(UnfinishedError, match=rf"({ONE}|{OTHER}) ropes seed 0: .*diverged.* \(2 of 4 failed\)"):
+    with pytest.raises(UnfinishedError, match=rf"({ONE}|{OTHER}) ropes seed 0: .*diverged.* \(2 of 6 failed\)"):
         reproduce("demo", preset="compact", out=out, processes=2, show=False)
     assert calls == [f"simulate {ONE}", f"simulate {OTHER}"]
     done = {(row.setup, row.method) for row in results.read(out / "results.json").rows}
@@ -90,17 +91,33 @@ def test_fits_of_all_data_sets_run_at_once_and_a_failed_one_stops_no_other(
     }
 
 
-def test_only_fits_that_share_no_stage_run_at_once(
+def test_seconds_so_far_are_stored_before_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(tmp_path / "experiment.json", {})
+    times = iter([10.0, 12.0, 15.0, 100.0, 101.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    with timed(tmp_path, "fits") as store:
+        store()
+        assert read_json(tmp_path / "experiment.json")["seconds"] == {"fits": 2.0}
+    assert read_json(tmp_path / "experiment.json")["seconds"] == {"fits": 5.0}
+    with timed(tmp_path, "fits"):  # a second call goes on
+        pass
+    assert read_json(tmp_path / "experiment.json")["seconds"] == {"fits": 6.0}
+
+
+def test_fits_wait_for_the_one_whose_stages_they_share(
     two_cores: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[int, list[int]]] = []
+    asked: list[tuple[list[int | None], list[int]]] = []
 
-    def run_all(jobs: Sequence[Any], *, processes: int, threads: list[int], **_: Any) -> None:
-        asked.append((len(jobs), threads))
+    def run_all(jobs: Sequence[Job], *, processes: int, **_: Any) -> None:
+        asked.append(([job.after for job in jobs], [job.threads for job in jobs]))
 
     monkeypatch.setattr(parallel, "run_all", run_all)
     options: dict[str, Any] = {"preset": "compact", "processes": 2, "show": False}
     reproduce("demo", out=tmp_path / "one", methods=("ropes",), settings=(ONE,), **options)
     reproduce("demo", out=tmp_path / "settings", methods=("ropes",), **options)
     reproduce("demo", out=tmp_path / "all", **options)
-    assert asked == [(1, [2]), (2, [1] * 2), (4, [1] * 4)]
+    assert asked[0] == ([None, 0], [2, 2])
+    for (after, threads), alone, waiting in zip(asked[1:], (2, 4), (2, 2), strict=True):
+        assert sorted(each is None for each in after) == [False] * waiting + [True] * alone
+        assert threads == [1] * (waiting + alone)

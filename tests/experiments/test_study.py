@@ -144,7 +144,9 @@ def test_fits_with_more_threads_than_cores_run_one_at_a_time(of_an_arm: Path, mo
     """As on a machine with fewer cores than the one that they were begun on."""
     asked: list[tuple[int, list[int]]] = []
     monkeypatch.setattr(
-        parallel, "run_all", lambda _, *, processes, threads, **others: asked.append((processes, threads))
+        parallel,
+        "run_all",
+        lambda jobs, *, processes, **_: asked.append((processes, [job.threads for job in jobs])),
     )
     for cores, processes in ((8, 2), (2, 2)):
         monkeypatch.setattr(parallel, "usable_cores", lambda cores=cores: cores)

@@ -202,6 +202,18 @@ def test_poses_with_passers_by_are_excluded_from_the_loss() -> None:
     assert float(within(disturbed, target, NOTHING)) > 0.1
 
 
+@pytest.mark.parametrize("hidden", ["intervention", "observational pose"])
+def test_responses_are_partialled_out_of_trusted_poses_alone(hidden: str) -> None:
+    drawn, target = angles("panda-2c-causal", anchors=300)
+    excused = true_descendants("panda-2c-causal").double()
+    trusted = all_of(drawn)
+    trusted[:20, 3 if hidden == "intervention" else 0] = False
+    disturbed = torch.where(
+        trusted[..., None], drawn, drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(1))
+    )
+    assert float(within_anchor_variance(disturbed, target, excused, trusted).max()) < 1e-12
+
+
 def test_passers_by_affect_neither_attention_nor_joint_order() -> None:
     anchors = scenes().repeat(2, 1, 1, 1, 1)
     anchors[1, 3, 0, 0:2, 0:2] = 128  # while joint 1 moves, somebody passes at the upper left

@@ -1,5 +1,6 @@
 """The fit loop itself, on a network of one weight."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import torch
 from ropes.common.hardware import Precision
 from ropes.errors import UserError
 from ropes.methods.recipes import Optimisation
-from ropes.methods.training.loop import train
+from ropes.methods.training import loop
+from ropes.methods.training.loop import is_finished, train
 from ropes.methods.training.stage import Stage
 
 
@@ -75,3 +77,46 @@ def test_nonfinite_value_error_names_the_option_to_change(value: float) -> None:
     line = rf"diverged by step 0 \(loss is {value}\); choose a --steep.learning-rate below 0.01"
     with pytest.raises(UserError, match=line):
         stage.record()
+
+
+class EndsEarly(Steep):
+    """Stops early at its second step, during which Ctrl-C is pressed."""
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        if self.global_step == 1:
+            signal.raise_signal(signal.SIGINT)
+        return super().training_step(batch, batch_idx)
+
+    def after_step(self) -> None:
+        super().after_step()
+        if self.global_step == 2:
+            self.trainer.should_stop = True
+
+
+def trained(stage: Stage, folder: Path, fingerprint: str = "x") -> dict[str, Any]:
+    given: dict[str, Any] = {"description": "steep", "precision": "32-true", "show": False}
+    return train(stage, lambda step: torch.ones(1, 1), folder=folder, fingerprint=fingerprint, **given)
+
+
+def test_an_interrupt_at_an_early_stop_loses_nothing(tmp_path: Path) -> None:
+    stage = EndsEarly()
+    with pytest.raises(KeyboardInterrupt):
+        trained(stage, tmp_path)
+    assert is_finished(tmp_path, "x")
+    assert len(stage.norms) == 2
+
+
+def test_new_weights_never_stand_beside_an_old_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained(Steep(0.5), tmp_path, "old")
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "write_json", killed)
+    with pytest.raises(KeyboardInterrupt):
+        trained(Steep(0.25), tmp_path, "new")
+    assert not is_finished(tmp_path, "old")
+    assert not is_finished(tmp_path, "new")

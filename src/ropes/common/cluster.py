@@ -26,7 +26,7 @@ from ropes.common.cluster_node import (
     run_job,
     versions,
 )
-from ropes.common.processes import raise_failures
+from ropes.common.jobs import Job, Queue
 from ropes.errors import UserError
 
 #: How often Ray repeats a call whose process or node died, and calls per CPU that are submitted ahead of the reader.
@@ -35,8 +35,6 @@ _RETRIES, _AHEAD = 3, 3
 _LOOK, _PATIENCE, _TRIES = 10.0, 60.0, 60
 #: What Ray says of a function, or of its arguments, where a node cannot import ropes.
 _NOT_IMPORTED = re.compile(r"failed to import on the worker|No module named '?ropes\b")
-#: A function of a module, or a partial of one.
-Job = Callable[[], None]
 
 
 def _on(node: str, *, soft: bool = False) -> Any:
@@ -162,9 +160,7 @@ class Cluster:
         finally:
             self._cancel(call for call, _ in pending)
 
-    def run_all(
-        self, jobs: Sequence[Job], *, threads: Sequence[int], finished: Callable[[int], None], gpus: float
-    ) -> None:
+    def run_all(self, jobs: Sequence[Job], *, finished: Callable[[int], None], gpus: float) -> None:
         """Run every job in its own process on some node, as `ropes.common.processes.run_all` does here.
 
         If one fails the others continue.  If this process is interrupted, running jobs get a KeyboardInterrupt, on
@@ -173,7 +169,6 @@ class Cluster:
 
         Args:
             jobs: the jobs.
-            threads: number of threads of each job.
             finished: called with a job's number when it succeeds.
             gpus: share of a GPU, or number of GPUs, of each job; 0 hides GPUs from the jobs.
 
@@ -181,34 +176,35 @@ class Cluster:
             UnfinishedError: some jobs failed; raised after all jobs ended, with their number.
         """
         smallest = self._smallest
-        needed = min(max(threads, default=1), smallest), gpus
+        needed = min(max((job.threads for job in jobs), default=1), smallest), gpus
         task = self._ray.remote(num_gpus=gpus, max_calls=1, max_retries=_RETRIES)(run_job)
-        running, failed = dict[Any, int](), list[str]()
+        queue, running = Queue(jobs), dict[Any, int]()
 
-        def start(number: int, **where: Any) -> None:
-            placed = task.options(num_cpus=min(threads[number], smallest), **where)
-            running[placed.remote(self._expected, jobs[number], threads[number], gpus > 0)] = number
+        def start(number: int, job: Job, **where: Any) -> None:
+            placed = task.options(num_cpus=min(job.threads, smallest), **where)
+            running[placed.remote(self._expected, job.call, job.threads, gpus > 0)] = number
 
         try:
-            for number in range(len(jobs)):
-                start(number)
-            while running:
+            while queue or running:
+                for number, job in queue.ready():
+                    start(number, job)
                 ended = self._first(list(running), *needed)
                 number = running.pop(ended)
                 try:
                     self._result(ended)
                 except MisfitError as error:
-                    start(number, **self._elsewhere(error))
+                    start(number, jobs[number], **self._elsewhere(error))
                 except UserError as error:
-                    failed.append(str(error))
+                    queue.end(number, str(error))
                 except self._ray.exceptions.RayTaskError as error:  # a bug, whose traceback is that of the node
                     print(error, file=sys.stderr)
-                    failed.append("a job on the cluster failed (see the messages above)")
+                    queue.end(number, "a job on the cluster failed (see the messages above)")
                 else:
+                    queue.end(number)
                     finished(number)
         finally:
             self._cancel(running)
-        raise_failures(failed, len(jobs))
+        queue.raise_failures()
 
     def _elsewhere(self, error: MisfitError) -> dict[str, Any]:
         """Ray's option for calls on a node that was checked; says once what is wrong with the other one.

@@ -1,13 +1,13 @@
 """Runs jobs in child processes that end with their caller."""
 
 import gc
+import itertools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import connection
@@ -20,7 +20,8 @@ from typing import cast
 from threadpoolctl import threadpool_limits
 
 from ropes.common.hardware import tune_allocator
-from ropes.errors import UnfinishedError, UserError
+from ropes.common.jobs import Job, Queue
+from ropes.errors import UserError
 
 #: Exit code that multiprocessing reports for a process whose fork server is gone.
 _SERVER_GONE = 255
@@ -29,10 +30,9 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_all(
-    jobs: Sequence[Callable[[], None]],
+    jobs: Sequence[Job],
     *,
     processes: int,
-    threads: Sequence[int],
     finished: Callable[[int], None],
     needs: Sequence[str] = (),
 ) -> None:
@@ -42,9 +42,8 @@ def run_all(
     a training writes a checkpoint.
 
     Args:
-        jobs: functions of modules, or partials of them.
+        jobs: the jobs.
         processes: maximal number of processes at a time.
-        threads: number of threads of each job.
         finished: called with a job's number when it succeeds.
         needs: modules that all jobs import; on Linux they are imported once.
 
@@ -52,14 +51,12 @@ def run_all(
         UnfinishedError: some jobs failed or their processes died; raised after all jobs ended, with their number.
     """
     context = _context(needs)
-    failed: list[str] = []
-    waiting, running = deque(enumerate(jobs)), dict[int, tuple[int, BaseProcess, connection.Connection]]()
+    queue, running = Queue(jobs), dict[int, tuple[int, BaseProcess, connection.Connection]]()
     try:
-        while waiting or running:
-            while waiting and len(running) < processes:
-                number, job = waiting.popleft()
+        while queue or running:
+            for number, job in itertools.islice(queue.ready(), processes - len(running)):
                 ours, theirs = context.Pipe(duplex=False)
-                given = (job, theirs, threads[number], dict(os.environ))
+                given = (job.call, theirs, job.threads, dict(os.environ))
                 process = context.Process(target=_work, args=given)  # type: ignore[attr-defined]
                 with hide_main_module(), _environment({**dict.fromkeys(_THREADS, "1"), "PYTHONSAFEPATH": "1"}):
                     process.start()
@@ -69,28 +66,16 @@ def run_all(
                 number, process, ours = running.pop(ended)
                 process.join()
                 _end_orphan(process)
-                if (failure := _failure(process, ours)) is None:
+                queue.end(number, failure := _failure(process, ours))
+                if failure is None:
                     finished(number)
-                else:
-                    failed.append(failure)
     finally:
         for _, process, _ in running.values():
             process.terminate()
         for _, process, _ in running.values():
             process.join()
             _end_orphan(process)
-    raise_failures(failed, len(jobs))
-
-
-def raise_failures(failed: Sequence[str], jobs: int) -> None:
-    """Raise the first message of the jobs that failed, with their number; nothing if none did.
-
-    Raises:
-        UnfinishedError: some failed.
-    """
-    if failed:
-        more = f" ({len(failed)} of {jobs} failed)" if jobs > 1 else ""
-        raise UnfinishedError(failed[0] + more)
+    queue.raise_failures()
 
 
 def use_threads(count: int) -> None:
@@ -178,8 +163,8 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, environment: Mapping[str, str]) -> None:
-    """Run a job in this process with its caller's environment; send the message of a user's error to the pipe."""
+def _work(call: Callable[[], None], pipe: connection.Connection, threads: int, environment: Mapping[str, str]) -> None:
+    """Run a job's call in this process with its caller's environment; send the message of a `UserError` to the pipe."""
     os.environ.clear()  # the fork server's environment is that of its own start
     os.environ.update(environment)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the fork server ignores it
@@ -189,7 +174,7 @@ def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, en
     use_threads(threads)
     exit_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
-        job()
+        call()
     except (UserError, OSError, ModuleNotFoundError) as error:
         pipe.send(str(error))
     except KeyboardInterrupt:  # from the terminal, which interrupts the caller too

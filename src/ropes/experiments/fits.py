@@ -19,10 +19,11 @@ from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.simulation.settings import MPI3D_FACTORS
 
-Timer = Callable[[Path, str], AbstractContextManager[None]]
+#: Of a stage in the folder of an experiment: records the seconds of a block.
+Timer = Callable[[Path, str], AbstractContextManager[object]]
 
 
-def untimed(out: Path, stage: str) -> AbstractContextManager[None]:
+def untimed(out: Path, stage: str) -> AbstractContextManager[object]:
     """Record no seconds, of fits that run at once."""
     return nullcontext()
 
@@ -87,10 +88,14 @@ def pretrained_run(plan: Experiment, out: Path, dataset: str, label: str, seed: 
     if not method_named(method_of(label)).pretrained:
         return None
     others = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
-    noise = {each: getattr(plan.recipe(dataset, each), "code_noise", None) for each in (label, *others)}
-    others.sort(key=lambda each: noise[each] != noise[label])
+    others.sort(key=lambda each: density_ratios(plan, dataset, each) != density_ratios(plan, dataset, label))
     runs = (run_folder(out, dataset, each, seed) for each in others)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
+
+
+def density_ratios(plan: Experiment, dataset: str, label: str) -> object:
+    """Equal for fits of ropes with the same density ratios; None for other methods."""
+    return getattr(plan.recipe(dataset, label), "code_noise", None)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import product
@@ -166,16 +166,26 @@ def precision_of_fits(out: Path, requested: RequestedPrecision) -> Precision:
 
 
 @contextmanager
-def timed(out: Path, stage: str) -> Iterator[None]:
-    """Add the block's wall time to the stage's, also if the block is interrupted."""
-    began = time.monotonic()
-    try:
-        yield
-    finally:
+def timed(out: Path, stage: str) -> Iterator[Callable[[], None]]:
+    """Add the block's wall time to the stage's, also if the block is interrupted.
+
+    Yields a function that stores the time so far, which a kill then does not lose.
+    """
+    last = time.monotonic()
+
+    def store() -> None:
+        nonlocal last
+        now = time.monotonic()
         content = read_json(out / EXPERIMENT_FILE)
         seconds = content.setdefault("seconds", {})
-        seconds[stage] = round(seconds.get(stage, 0.0) + time.monotonic() - began, 1)
+        seconds[stage] = round(seconds.get(stage, 0.0) + now - last, 1)
         write_json(out / EXPERIMENT_FILE, content)
+        last = now
+
+    try:
+        yield store
+    finally:
+        store()
 
 
 def collect_results(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ropes.common.cluster import Cluster
 from ropes.common.hardware import Precision, device_kind, report_precision, usable_cores
-from ropes.common.processes import run_all, use_threads
+from ropes.common.jobs import Job
+from ropes.common.processes import run_all
 from ropes.common.progress import progress
-from ropes.errors import UserError
 from ropes.evaluation.record import is_current
 from ropes.evaluation.results import Results
-from ropes.experiments.fits import fit_and_evaluate
+from ropes.experiments.fits import density_ratios, fit_and_evaluate
 from ropes.experiments.folder import EVALUATION, run_folder, threads_of, timed
 from ropes.experiments.plan import Experiment
 from ropes.methods.registry import method_named, method_of
@@ -35,9 +35,9 @@ def fit_at_once(
     gpus: float | None,
     show: bool,
 ) -> None:
-    """Run several fits at once, each in its own process, or in order where they share their first stages.
+    """Run several fits at once, each in its own process, after the one whose first stages it shares.
 
-    Results are written after each process.
+    Results, and the seconds so far, are written after each fit.
 
     Args:
         plan: the experiment.
@@ -53,79 +53,70 @@ def fit_at_once(
     Raises:
         UnfinishedError: some fits failed; all others are finished.
     """
+    # By seed, so that an unfinished study already compares methods; the fits on most anchors, the slowest, come first.
+    fits = sorted(fits, key=lambda fit: (fit[2], -(getattr(plan.recipe(*fit[:2]), "anchors", None) or math.inf)))
     runs = {fit: run_folder(out, *fit) for fit in fits}
     due = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
-    # By seed, so that an unfinished study already compares methods; the fits on most anchors, the slowest, come first.
-    due.sort(key=lambda fit: (fit[2], -(getattr(plan.recipe(*fit[:2]), "anchors", None) or math.inf)))
     if not due:
         return
     if show and cluster is None:
         report_precisions((runs[fit] for fit in due), precision)
-    calls = {fit: partial(fit_and_evaluate, plan, out, *fit, precision, show=False) for fit in due}
+    earlier = _earlier(plan, fits)
     # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
     if cluster is None:
         processes = processes or fits_at_once()
-        default = max(1, usable_cores() // min(processes, len(_groups(plan, fits))))
+        at_once = len(set(fits) - set(earlier.values()))  # those that no other waits for
+        default = max(1, usable_cores() // min(processes, at_once))
     else:
         gpus = min(cluster.gpus, 1) if gpus is None else gpus
         default = cluster.threads(len(fits) if plan.at_once else 1, gpus)
-    threads = dict(zip(due, threads_of(out, [runs[fit] for fit in due], default), strict=True))
-    groups = _groups(plan, due)
-    jobs = [partial(_in_order, [(_named(fit), calls[fit], threads[fit]) for fit in group]) for group in groups]
+    threads = threads_of(out, [runs[fit] for fit in due], default)
+    numbers: dict[FitOfData | None, int] = {fit: number for number, fit in enumerate(due)}
+    jobs = []
+    for fit, count in zip(due, threads, strict=True):
+        call = partial(fit_and_evaluate, plan, out, *fit, precision, show=False)
+        jobs.append(Job(call, count, _named(fit), after=numbers.get(earlier.get(fit))))
     datasets = list(dict.fromkeys(dataset for dataset, _, _ in fits))
-    with timed(out, f"{', '.join(datasets)} fits"), progress("models", len(due), show=show) as update:
+    with timed(out, f"{', '.join(datasets)} fits") as store, progress("models", len(due), show=show) as update:
         count = itertools.count(1)
 
         def report(number: int) -> None:
+            store()
             collect()
-            for fit in groups[number]:
-                update(next(count), _named(fit))
+            update(next(count), jobs[number].name)
 
-        most = [max(threads[fit] for fit in group) for group in groups]
         if cluster is not None:
             assert gpus is not None
-            cluster.run_all(jobs, threads=most, finished=report, gpus=gpus)
+            cluster.run_all(jobs, finished=report, gpus=gpus)
             return
         assert processes is not None
         # Fits that began with more threads than the default run fewer at a time: threads do not exceed the cores.
-        processes = max(1, min(processes, processes * default // max(most)))
-        run_all(jobs, processes=processes, threads=most, finished=report, needs=["ropes.experiments.fits"])
+        processes = max(1, min(processes, processes * default // max(threads)))
+        run_all(jobs, processes=processes, finished=report, needs=["ropes.experiments.fits"])
 
 
-def _groups(plan: Experiment, fits: Sequence[FitOfData]) -> list[list[FitOfData]]:
-    """The fits that run one after the other.
+def _earlier(plan: Experiment, fits: Sequence[FitOfData]) -> dict[FitOfData, FitOfData]:
+    """For fits that reuse stages of another one, the fit that they wait for, so that each stage is trained once.
 
-    Fits of a data set, method and seed that share their first stages, so that these are trained once; in experiments of
-    small fits every fit is alone.
+    On a data set with one seed, fits of a method with a shared first stage wait for the first of them, and for the
+    first that has their density ratios.
     """
-    groups: dict[FitOfData, list[FitOfData]] = {}
-    for dataset, label, seed in fits:
-        shares = not plan.at_once and method_named(method_of(label)).pretrained
-        group = dataset, method_of(label) if shares else label, seed
-        groups.setdefault(group, []).append((dataset, label, seed))
-    return list(groups.values())
+    firsts: dict[tuple[object, ...], FitOfData] = {}
+    earlier = {}
+    for fit in fits:
+        dataset, label, seed = fit
+        if method_named(method_of(label)).pretrained:
+            stages = dataset, method_of(label), seed
+            first = firsts.setdefault(stages, fit)
+            nearest = firsts.setdefault((*stages, density_ratios(plan, dataset, label)), fit)
+            if (other := first if nearest == fit else nearest) != fit:
+                earlier[fit] = other
+    return earlier
 
 
 def _named(fit: FitOfData) -> str:
     dataset, label, seed = fit
     return f"{dataset} {label} seed {seed}"
-
-
-def _in_order(calls: Sequence[tuple[str, Callable[[], None], int]]) -> None:
-    """Run named calls one after the other, each with its number of threads.
-
-    Raises:
-        UserError: the first fault of a call; the calls after it have run.
-    """
-    faults: list[UserError] = []
-    for name, call, threads in calls:
-        use_threads(threads)
-        try:
-            call()
-        except UserError as error:
-            faults.append(UserError(f"{name}: {error}"))
-    if faults:
-        raise faults[0]
 
 
 def report_precisions(runs: Iterable[Path], default: Precision) -> None:

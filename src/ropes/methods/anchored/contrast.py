@@ -189,7 +189,8 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor,
 
         L_j = E[Var_r a_j(r)] / Var a_j    over the trusted poses whose intervention is not on joint j
 
-    with a of `partial_out_ancestors`.  A coordinate therefore gains nothing by shrinking, nor by responding more to
+    with a of `partial_out_ancestors`.  Where it needs the observational pose of an anchor and that is not trusted, the
+    pose does not count.  A coordinate therefore gains nothing by shrinking, nor by responding more to
     interventions.  Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by
     growing under these policies and staying constant everywhere else.
 
@@ -199,8 +200,9 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor,
         excused: (d, d), see `partial_out_ancestors`.
         trusted: bool (A, R), poses in which nothing but the arm moves; others do not count.
     """
-    residuals, mask = partial_out_ancestors(coordinates, target, excused)
-    counted = mask * trusted[..., None].to(mask)
+    residuals, mask = partial_out_ancestors(coordinates, target, excused, trusted)
+    needs_reference = functional.pad(excused[target] > 0, (0, 0, 1, 0))  # the observational pose needs none
+    counted = mask * (trusted[..., None] & (trusted[:, :1, None] | ~needs_reference)).to(mask)
     number = counted.sum(1, keepdim=True)
     mean = (residuals * counted).sum(1, keepdim=True) / number.clamp_min(1)
     freedom = (number - 1).clamp_min(0).sum((0, 1)).clamp_min(1)
@@ -211,13 +213,16 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor,
     return within / total.clamp_min(1e-12)
 
 
-def partial_out_ancestors(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:
+def partial_out_ancestors(
+    coordinates: Tensor, target: Tensor, excused: Tensor, trusted: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Partial the responses to ancestors out of the coordinates, (A, R, d).
 
         a_j(r) = ẑ_j(r) − x_ij T_ij (ẑ_i(r) − ẑ_i(observational)),   r an intervention on i ≠ j
         a_j(observational) = ẑ_j(observational)
 
-    T_ij is the least-squares response of coordinate j to coordinate i over the same poses.  Where joint j is a
+    T_ij is the least-squares response of coordinate j to coordinate i over the same poses, those that are trusted with
+    a trusted observational pose.  Where joint j is a
     descendant of joint i, x_ij = 1 removes the whole response, whatever its size.  Elsewhere x_ij = 0, and ẑ_j itself
     must stay the same.
 
@@ -225,6 +230,7 @@ def partial_out_ancestors(coordinates: Tensor, target: Tensor, excused: Tensor) 
         coordinates: ẑ, (A, R, d).
         target: (R − 1,).
         excused: x, (d, d), weights in [0, 1]; the diagonal is ignored.
+        trusted: bool (A, R), poses in which nothing but the arm moves; all poses if None.
 
     Returns:
         a, and a mask (R, d): 1 where a should not vary within an anchor, 0 where the intervention is on joint j itself.
@@ -233,7 +239,8 @@ def partial_out_ancestors(coordinates: Tensor, target: Tensor, excused: Tensor) 
     on_target = torch.eye(coordinates.shape[-1]).to(coordinates)[target]
     cause = (change * on_target).sum(-1, keepdim=True)
     # Sums of products, not matrix products: autocast would round those to bf16.
-    products, squares = (cause * change).sum(0), cause.square().sum(0)
+    counted = cause if trusted is None else cause * (trusted[:, 1:] & trusted[:, :1])[..., None].to(cause)
+    products, squares = (counted * change).sum(0), (counted * cause).sum(0)
     joints = range(coordinates.shape[-1])
     slopes = torch.stack([products[target == i].sum(0) / squares[target == i].sum().clamp_min(1e-12) for i in joints])
     removed = (slopes * excused.to(coordinates) * (1 - torch.eye(len(excused)).to(coordinates)))[target]

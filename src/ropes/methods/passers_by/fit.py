@@ -50,7 +50,7 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
         held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
     )
     zoom = zoom_of(registration)
-    fingerprint = context.digest("cleaner", len(kept), zoom)
+    fingerprint = context.digest("cleaner", len(kept), kept.pixels([0]).shape[-1], zoom)
     context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
     registration.cleaner = network.to(device_kind()).eval()
     return cleaned(context, images)

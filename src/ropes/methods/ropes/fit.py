@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ropes.common.cached_arrays import cached_array
 from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
@@ -45,7 +46,7 @@ from ropes.models.autoencoder import AE1
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.shapes import CODE_SIDE
 
-_HELD_OUT_IMAGES = 512
+_HELD_OUT_IMAGES, _CHUNK = 512, 512
 #: Nats below the Bayes floor from which a final training loss counts as memorising (it is a mean over few batches).
 MEMORISED = 0.03
 
@@ -98,13 +99,13 @@ def fit(
     kept, held = (part.trusted_rows() for part in parts)
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
+    weights = sha256(out / "ae1" / WEIGHTS)
     if pretrained is not None:
-        theirs, ours = pretrained / "ae1" / WEIGHTS, out / "ae1" / WEIGHTS
-        if not theirs.exists() or sha256(theirs) != sha256(ours):
+        theirs = pretrained / "ae1" / WEIGHTS
+        if not theirs.exists() or sha256(theirs) != weights:
             context.pretrained = None  # its density ratios are functions of other codes
-    scale, (kept_codes, held_codes) = standardise(
-        encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
-    )
+    raw = _codes(context, ae1, weights, kept, "training"), _codes(context, ae1, weights, held, "held-out")
+    scale, (kept_codes, held_codes) = standardise(*raw)
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
@@ -117,7 +118,7 @@ def fit(
     stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
     more: dict[str, Any] = {"ldr_search": ratios.search}
     if recipe.coordinates == "logits":
-        context.store_once(scale, "codes", sha256(out / "ae1" / WEIGHTS))
+        context.store_once(scale, "codes", weights)
         more["coordinate_contrast"] = {
             joint: held_out_contrast(ratio.cpu().eval(), held_out, joint)
             for joint, ratio in zip(run.joints, ratios.networks, strict=True)
@@ -134,19 +135,39 @@ def fit(
             "coordinate_contrast": ae2.contrasts,
         }
     if recipe.foreign:
-        student = _fit_student(context, kept, held)
+        student = _fit_student(context, kept, held, raw[0])
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, kept, parts[1].trusted_anchors())
     write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 
 
-def _fit_student(context: Context, kept: TrainingImages, held: TrainingImages) -> dict[str, Any]:
+def _fit_student(context: Context, kept: TrainingImages, held: TrainingImages, kept_codes: Tensor) -> dict[str, Any]:
     """Train a student of the three stages; returns the summary of the training."""
     recipe = context.recipe
     reader = RopesReader(context.run, replace(recipe, foreign=0.0), context.folder, context.device)
     teacher = ReaderTeacher(reader, stage_folders(recipe, context.run.joints))
-    return fit_student(context, teacher, recipe.student_encoder, recipe.student, recipe.foreign, kept, held)
+
+    @torch.no_grad()
+    def known() -> Tensor:
+        parts = kept_codes.split(_CHUNK)
+        return torch.cat([reader.coordinates_of_codes(part.to(context.device)).cpu() for part in parts])
+
+    return fit_student(context, teacher, recipe.student_encoder, recipe.student, recipe.foreign, kept, held, known)
+
+
+def _codes(context: Context, ae1: AE1, weights: str, images: TrainingImages, part: str) -> Tensor:
+    """AE1's codes of a part of the poses, which fits with the same AE1 share through the cache folder.
+
+    Args:
+        context: of the fit.
+        ae1: the network.
+        weights: SHA-256 of its weights.
+        images: the poses.
+        part: name of the part.
+    """
+    name = f"codes-{context.digest(weights, part)[:24]}"
+    return torch.from_numpy(cached_array(name, lambda: encode(ae1, images, context.device, show=context.show).numpy()))
 
 
 def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:

@@ -58,14 +58,18 @@ class RopesReader(Reader):
         if self._student is not None:
             return Read(*self._student.read(images))
         codes = self._ae1.encode_views(_in_unit(images))
+        return Read(self.coordinates_of_codes(codes), codes.flatten(1))
+
+    def coordinates_of_codes(self, codes: Tensor) -> Tensor:
+        """AE1's codes before standardisation, (n, V, 8, 8) → coordinates (n, d), without the student."""
         if self._ratios:
             standardised = self._standardise(codes)
-            return Read(torch.stack([ratio(standardised) for ratio in self._ratios], dim=1), codes.flatten(1))
+            return torch.stack([ratio(standardised) for ratio in self._ratios], dim=1)
         coordinates = codes.new_empty(codes.shape[0], self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
             coordinates[:, columns] = network.read(codes)[:, columns]
-        return Read(coordinates, codes.flatten(1))
+        return coordinates
 
     def networks(self) -> Sequence[torch.nn.Module]:
         """The student; without one, AE1 and the networks from its codes to coordinates."""

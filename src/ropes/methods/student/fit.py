@@ -1,7 +1,7 @@
 """Fits a student encoder on images with foreign objects, by distillation of a trained method."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -103,6 +103,7 @@ def fit_student(
     share: float,
     kept: TrainingImages,
     held: TrainingImages,
+    known: Callable[[], Tensor] | None = None,
 ) -> dict[str, Any]:
     """Train a student of a trained method; returns the summary of the training.
 
@@ -114,6 +115,8 @@ def fit_student(
         share: share of the poses with foreign objects.
         kept: training poses.
         held: held-out poses.
+        known: computes the teacher's coordinates (n, d) of `kept`, for a teacher without attention; by default the
+            teacher looks at their images.
     """
     hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
     shape = []
@@ -127,7 +130,7 @@ def fit_student(
 
     @cache
     def targets() -> tuple[Tensor, Tensor | None]:  # computed at the first step, if there is one
-        return teacher_outputs(teacher, kept, context)
+        return teacher_outputs(teacher, kept, context) if known is None else (known(), None)
 
     def batch_at(step: int) -> Batch:
         batch = order(step)

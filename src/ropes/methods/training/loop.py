@@ -69,6 +69,7 @@ class _Saver(pl.Callback):
         self.step, self.team = step, team
         self.last_save, self.duration = time.monotonic(), 0.0
         self.signal: int | None = None
+        self.ended = False  # the stage has stopped early
 
     def catch(self, number: int, frame: FrameType | None) -> None:
         """Signal handler: lets the current step finish."""
@@ -84,7 +85,7 @@ class _Saver(pl.Callback):
         """Save if due, and stop after a signal."""
         assert isinstance(module, Stage)
         module.after_step()
-        self.step = trainer.global_step
+        self.step, self.ended = trainer.global_step, trainer.should_stop
         if self.write is not None:
             self.write(module.history)
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
@@ -167,11 +168,12 @@ def train(
                 resume=checkpoint_path if start else None,
                 team=team,
             )
-    if saver.signal is not None and saver.step < stage.steps:
+    if saver.signal is not None and saver.step < stage.steps and not saver.ended:
         signal.raise_signal(saver.signal)
     stage.cpu()
     stage.finish()
     stage.network.eval()
+    summary_path.unlink(missing_ok=True)  # of earlier weights
     save_weights(stage.network, folder / WEIGHTS)
     seconds = round(stage.seconds + time.monotonic() - stage.began, 1)
     summary = {"fingerprint": fingerprint, "history": stage.history, "seconds": seconds}

@@ -192,7 +192,9 @@ def error_samples(
     target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(features.coordinates[table])
     samples = np.full_like(features.coordinates, np.nan)
-    samples[table], factor = jackknife_residuals(coordinates, target, descendants(coordinates, target))
+    independent = getattr(context.run.recipe, "independent", False)
+    graph = torch.zeros(len(joints), len(joints)) if independent else descendants(coordinates, target)
+    samples[table], factor = jackknife_residuals(coordinates, target, graph)
     return samples, factor
 
 

@@ -27,7 +27,7 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: joint of each intervention, see `ropes.methods.anchored.contrast.targets`.
-        descendants: bool (d, d), whether the joint of the row is a descendant of the joint of the column; its response
+        descendants: bool (d, d), whether the joint of the column is a descendant of the joint of the row; its response
             to that joint is no error.
 
     Returns:
