@@ -21,6 +21,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "ropes": (
         "evaluation/joints.py",
         "experiments/datasets.py",
+        "experiments/plan.py",
         "methods/anchored/fit.py",
         "methods/policies.py",
         "methods/ropes/objectives.py",

@@ -104,6 +104,19 @@ def test_coordinates_are_compared_with_their_own_joint() -> None:
     assert min(wrong.values()) > 0.65
 
 
+def test_held_out_contrasts_compare_as_many_poses_under_either_policy() -> None:
+    codes = codes_of()
+    first = codes.regime == MODEL.regimes.index(Regime("wrist", 1))
+    kept = ~first | (np.cumsum(first) <= 100)
+    fewer = Codes(codes.values[kept], codes.regime[kept], MODEL.regimes)
+    assert fewer.first_share("wrist") == pytest.approx(0.2)
+    labels = fewer.contrast("wrist", balanced=True).tensors[1]
+    assert (len(labels), float(labels.mean())) == (200, 0.5)
+    columns = {"elbow": 0, "wrist": 1}
+    floor = held_out_contrasts(Reader(), codes, columns)["wrist"]
+    assert held_out_contrasts(Reader(), fewer, columns)["wrist"] == pytest.approx(floor, abs=0.06)
+
+
 def test_policy_without_poses_is_reported() -> None:
     codes = codes_of(3)
     with pytest.raises(UserError, match="no image under elbow/2: this method needs both policies on every joint"):

@@ -144,7 +144,7 @@ def test_weights_are_the_same_without_labels_in_the_data(
     copy_without_labels(tiny_data, tmp_path / "stripped")
     assert not own_cache.exists()
     refit(tmp_path / "run", data=tmp_path / "stripped")
-    assert len(list(own_cache.glob("*.npy"))) == 1
+    assert len(list(own_cache.glob("*-train-*.npy"))) == 1
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
     assert training_summary(tmp_path / "run") == training_summary(tiny_run)
 
@@ -156,7 +156,7 @@ def test_wrong_labels_in_the_data_change_nothing(tiny_run: Path, own_cache: Path
             states[split] = np.full_like(states[split], 99.0)
 
     refit(tmp_path / "run", data=tiny.write_data(tmp_path / "lies", change=lie))
-    assert len(list(own_cache.glob("*.npy"))) == 1
+    assert len(list(own_cache.glob("*-train-*.npy"))) == 1
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
 
 

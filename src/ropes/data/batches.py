@@ -120,7 +120,11 @@ class TrainingImages:
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
 
     def windows(self, rows: ArrayLike) -> Windows | None:
-        """How samples, of which each begins with one of these rows, are drawn; None where any order is as fast."""
+        """The shards of samples, for an order of reading; None where all images are cached and any order is as fast.
+
+        Args:
+            rows: first row of each sample, whose shard counts as the sample's.
+        """
         if not isinstance(self._cache, WindowedImages):
             return None
         return Windows(self._cache.shard[self._positions[np.asarray(rows, dtype=np.int64)]], self._cache)

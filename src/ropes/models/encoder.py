@@ -147,9 +147,9 @@ class PoseEncoder(nn.Module):
 def foreground(images: Tensor, background: Tensor, spread: Tensor) -> Tensor:
     """Channels of a network, (B, 2 P, S, S), that are zero where images show their background.
 
-    The first P channels are differences from the background. The others are the levels where a plane differs from it,
-    as distances from a level beyond white: white before a dark background is then not zero. Both are in units of the
-    spread, and in the precision of the convolutions, which represents differences of grey levels exactly.
+    The first P channels are differences from the background. The others are 320 − level where a plane differs from it,
+    faded to zero where it differs by less than 16 levels: white before a dark background is then not zero. Both are in
+    units of the spread, and in the precision of the convolutions, which represents differences of grey levels exactly.
 
     Args:
         images: uint8 (B, P, S, S).

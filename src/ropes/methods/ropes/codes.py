@@ -29,15 +29,25 @@ class Codes:
     def __init__(self, values: Tensor, regime: Ints, regimes: tuple[Regime, ...]) -> None:
         self.values, self.regime, self.regimes = values, regime, regimes
 
-    def contrast(self, joint: str) -> TensorDataset:
+    def contrast(self, joint: str, *, balanced: bool = False) -> TensorDataset:
         """The poses under the two contrasted regimes of `joint`: codes, and 1 for policy 1, 0 for the other regime.
+
+        With `balanced`, as many poses under either, as the Bayes floor assumes.
 
         Raises:
             UserError: one of the two regimes has no poses.
         """
         first, second = self._contrasted(joint)
+        if balanced:
+            count = min(len(first), len(second))
+            first, second = first[:count], second[:count]
         labels = torch.cat([torch.ones(len(first)), torch.zeros(len(second))])
         return TensorDataset(self.values[np.concatenate([first, second])], labels)
+
+    def first_share(self, joint: str) -> float:
+        """Share of policy 1 in the poses under the two contrasted regimes of a joint."""
+        first, second = self._contrasted(joint)
+        return len(first) / (len(first) + len(second))
 
     def others(self, joint: str) -> Tensor:
         """The codes under neither of the two contrasted regimes of `joint`, (n, V, 8, 8)."""

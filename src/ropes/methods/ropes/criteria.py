@@ -21,7 +21,7 @@ class Encoder(Protocol):
 @torch.no_grad()
 def held_out_contrast(coordinate: Callable[[Tensor], Tensor], codes: Codes, joint: str) -> float:
     """`coordinate_contrast` of a function of held-out codes, (n, ...) → (n,), that gives a joint's coordinate."""
-    values, labels = codes.contrast(joint).tensors
+    values, labels = codes.contrast(joint, balanced=True).tensors
     return coordinate_contrast(coordinate(values).double().numpy(), labels.double().numpy())
 
 

@@ -60,7 +60,7 @@ def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> 
     summaries, search, seconds = {}, {}, 0.0
     shares = context.recipe.ldr_shares
     for joint in context.run.joints:
-        inputs = _ldr_batches(context, codes, joint), held_out.contrast(joint)
+        inputs = _ldr_batches(context, codes, joint), held_out.contrast(joint, balanced=True)
         trained = {share: _fit_ldr(context, joint, share, *inputs, upstream) for share in shares}
         contrasts = {share: least_contrast(summary) for share, (_, summary) in trained.items()}
         chosen = min(contrasts, key=contrasts.__getitem__)

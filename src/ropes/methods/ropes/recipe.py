@@ -172,15 +172,15 @@ def paper_recipe() -> RopesRecipe:
     rates (App. C) takes many trainings, and a rectified output that starts below zero gets no gradient.  Effect: not
     measured; docs/log.md, the paper's sizes on a GPU, has the one fit of this preset.
 
-    Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
-    single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the
-    paper.
+    Deviation: LDRs train for 20 passes, and the weights of the least held-out contrast are kept; Section 4.4 trains
+    ROPES "for just a single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more
+    computation than in the paper.
 
     Deviation: AE2 has batches of 256, as AE1.  Why: App. C gives the batches of AE1 and of the LDRs only.  Effect: not
     measured.
 
-    Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need held-out poses.  Effect: nine tenths
-    of the paper's training images.
+    Deviation: a tenth of the anchors is held out.  Why: λ and the LDRs' weights are chosen on held-out poses.  Effect:
+    nine tenths of the paper's training images.
     """
     return RopesRecipe(
         preset="paper",
@@ -203,6 +203,9 @@ def compact_recipe() -> RopesRecipe:
     .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, most
     other joints memorise poses in it.  Effect: .023 nats on joint 5 against the shorter training alone, and .001 to
     .005 on every other joint against the longer one (docs/log.md, two lengths).
+
+    Deviation: with 10,000 anchors and two cameras AE1 sees two fifths of the training images once, where Section 4.4
+    trains "for just a single epoch".  Why: it takes a third of a fit's time.  Effect: not measured.
 
     Deviation: AE2 takes 864,000 samples, some 7 passes with 10,000 anchors and two cameras, where Section 4.4 trains
     "for just a single epoch".  Why: contrasts still fall after a fifth of them.  Effect: with 5,000 anchors half of the

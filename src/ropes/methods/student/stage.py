@@ -120,7 +120,7 @@ class StudentStage(BestWeightsStage):
         return foreign_loss(logits, encoder.shrunk(images), encoder.shrunk(occluded))
 
     def _error(self, coordinates: Tensor, targets: Tensor) -> Tensor:
-        """Huber loss of coordinates (B, d) in units of `scale`, summed over joints."""
+        """Smooth L1 loss of coordinates (B, d) in units of `scale`, summed over joints: twice the Huber loss."""
         scale = self.scale.to(coordinates)
         losses = functional.smooth_l1_loss(
             coordinates / scale, targets.to(coordinates) / scale, beta=_HUBER, reduction="none"
@@ -152,7 +152,7 @@ def foreign_loss(logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:
     """Cross-entropy of "a foreign object is in this cell of the view", in nats.
 
     It is averaged over the cells with and those without an object separately, so that a small object has the same
-    weight as a large one.
+    weight as a large one.  The mean over cells without one has four times the weight of the other.
 
     Args:
         logits: (B, V, s, s).

@@ -23,9 +23,9 @@ class Jitter:
     """Random light, place and noise of what differs from the background in registered frames.
 
     Noise, and what registration leaves of changes of light and place, differ from frame to frame.  From few frames a
-    network learns them by heart; with new ones at each step it does so less.  Each channel of each view gets noise as
-    strong as that of the recording, a gain and an offset; a third of the views are shifted along an axis by a pixel of
-    an image of 128, at least one of theirs.
+    network overfits to them; with new ones at each step it does so less.  Each channel of each view gets noise as
+    strong as that of the recording, a gain and an offset.  Along each axis a third of the views is shifted by 1/128 of
+    the side, at least by one pixel.
 
     Args:
         registration: of the frames; gives the background and the standard deviation of the noise.

@@ -27,7 +27,7 @@ class _Epoch:
 class EpochShuffle:
     """Batches of `batch` out of `n` samples, in a random order of each epoch that depends on seed and epoch alone.
 
-    With `windows` each epoch draws the order of the shards, and mixes the samples of so many shards at a time.
+    With `windows` each epoch draws an order of the shards, and batches come from a window of several consecutive ones.
     """
 
     def __init__(self, n: int, batch: int, seed: int, windows: Windows | None = None) -> None:
