@@ -73,9 +73,9 @@ def fit_at_once(
     threads = threads_of(out, [runs[fit] for fit in due], default)
     numbers: dict[FitOfData | None, int] = {fit: number for number, fit in enumerate(due)}
     jobs = []
-    for fit, count in zip(due, threads, strict=True):
+    for fit, own in zip(due, threads, strict=True):
         call = partial(fit_and_evaluate, plan, out, *fit, precision, show=False)
-        jobs.append(Job(call, count, _named(fit), after=numbers.get(earlier.get(fit))))
+        jobs.append(Job(call, own, _named(fit), after=numbers.get(earlier.get(fit))))
     datasets = list(dict.fromkeys(dataset for dataset, _, _ in fits))
     with timed(out, f"{', '.join(datasets)} fits") as store, progress("models", len(due), show=show) as update:
         count = itertools.count(1)

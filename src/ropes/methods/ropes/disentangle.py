@@ -14,7 +14,7 @@ from ropes.methods.ropes.codes import Codes
 from ropes.methods.ropes.criteria import held_out_contrasts
 from ropes.methods.ropes.objectives import decode_with_scores, sparsity_matrix, tangent_share
 from ropes.methods.ropes.reader import network_of_codes
-from ropes.methods.ropes.stages import AE2Stage, DecodedRatios
+from ropes.methods.ropes.stages import AE2Stage, DecodedRatios, standardised_codes
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.models.autoencoder import AE2, Standardise
@@ -144,10 +144,12 @@ class AE2Trainer:
             steps=steps,
             seed=context.seed("ae2", name),
             columns=columns,
-            sparsity_weight=weight,
-            logit_weight=recipe.logit_weight,
-            score_weight=recipe.score_weight,
-            decoded_logit_weight=recipe.decoded_logit_weight,
+            weights={
+                "sparsity": weight,
+                "logit": recipe.logit_weight,
+                "decoded_logit": recipe.decoded_logit_weight,
+                "score": recipe.score_weight,
+            },
             sparsity_start=round(recipe.sparsity_start * steps),
             ratios=DecodedRatios([self.ratios[k] for k in columns], self.directions),
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
@@ -211,11 +213,7 @@ class AE2Trainer:
 
     def _decode(self, network: AE2 | DenseAE2, coordinates: Tensor) -> Tensor:
         """Coordinates (B, d) → standardised codes (B, V, 8, 8)."""
-        return self._codes_of(network.decode(coordinates))
-
-    def _codes_of(self, decoded: Tensor) -> Tensor:
-        """Output of an AE2 → standardised codes (B, V, 8, 8), on its device."""
-        return decoded if self.directions is None else self.directions.to(decoded.device).inverse(decoded)
+        return standardised_codes(network.decode(coordinates), self.directions)
 
 
 def fit_ae2(

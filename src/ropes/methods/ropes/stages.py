@@ -1,7 +1,8 @@
 """The three training stages of ROPES: AE1 on images, one LDR per joint, AE2 on codes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,8 @@ from ropes.models.autoencoder import AE1, AE2
 from ropes.models.dense import DenseAE2, Directions
 from ropes.models.density_ratio import LDR
 
+#: A term of AE2's loss beside reconstruction.
+Term = Literal["sparsity", "logit", "decoded_logit", "score"]
 #: Greatest share of dead units in a code.
 MAX_DEAD = 0.5
 
@@ -130,20 +133,32 @@ class DecodedRatios:
 
     def __call__(self, decoded: Tensor) -> Tensor:
         """Output of an AE2 → (B, ratios)."""
-        codes = decoded if self.directions is None else self.directions.to(decoded.device).inverse(decoded)
+        codes = standardised_codes(decoded, self.directions)
         return torch.stack([ratio.to(codes.device)(codes) for ratio in self.ratios], dim=1)
+
+
+def standardised_codes(decoded: Tensor, directions: Directions | None) -> Tensor:
+    """Output of an AE2, in the directions in which it works if there are any → codes (B, V, 8, 8), on its device."""
+    return decoded if directions is None else directions.to(decoded.device).inverse(decoded)
 
 
 class AE2Stage(Stage):
     """AE2 by reconstruction plus λ times the sparsity of the latent score differences (ROPES Eq. 3).
 
-        L = E ‖y − g(h(y))‖² + λ Σ_i ‖E|J_gᵀ Δs_i| − e_i‖² (+ `logit_loss`, `score_loss` with their weights)
+        L = E ‖y − g(h(y))‖² + λ Σ_i ‖E|J_gᵀ Δs_i| − e_i‖²
 
-    The second term is added from step `sparsity_start` on.  With `decoded_logit_weight`, `logit_loss` also compares the
-    logits of decoded codes with those of the codes; `ratios` gives them, (B, columns).
+    Terms of other objectives can be added or take the place of the second one; each has its weight.
 
     The sum is over the joints in `columns`: one for a joint's own AE2, else all of them.  A batch may contain the score
     differences of only some joints; its sum is scaled up, which keeps it unbiased.
+
+    Args:
+        weights: weight of each term beside reconstruction: "sparsity" is λ; "logit" of `logit_loss`; "decoded_logit" of
+            the same on decoded codes, compared with the logits of the codes; "score" of `score_loss`.
+        sparsity_start: step from which the sparsity term is added.
+        ratios: output of the network → log density ratios (B, columns), for "decoded_logit".
+        held_out: codes, scores, targets and logits of held-out poses, as a batch.
+        others: as of `Stage`.
     """
 
     network: AE2 | DenseAE2
@@ -158,20 +173,15 @@ class AE2Stage(Stage):
         steps: int,
         seed: int,
         columns: list[int],
-        sparsity_weight: float,
-        logit_weight: float,
-        score_weight: float = 0.0,
-        decoded_logit_weight: float = 0.0,
+        weights: Mapping[Term, float],
         sparsity_start: int = 0,
         ratios: Callable[[Tensor], Tensor],
         held_out: tuple[Tensor, Tensor, Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
-        self.columns = columns
-        self.sparsity_weight = sparsity_weight
-        self.logit_weight, self.score_weight = logit_weight, score_weight
-        self.decoded_logit_weight, self.sparsity_start, self.ratios = decoded_logit_weight, sparsity_start, ratios
-        self.held_out = held_out
+        self.columns, self.ratios, self.held_out = columns, ratios, held_out
+        self.weights: dict[Term, float] = {term: weight for term, weight in weights.items() if weight}
+        self.sparsity_start = sparsity_start
 
     def _losses(
         self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor, *, with_sparsity: bool
@@ -179,7 +189,7 @@ class AE2Stage(Stage):
         def outputs(codes: Tensor, scores: Tensor) -> tuple[Tensor | None, ...]:
             """Of a part of the batch, with the scores' second dimension first; None for what no term needs."""
             gradients = latent = None
-            if self.score_weight:
+            if "score" in self.weights:
                 coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
                 gradients = gradients.transpose(0, 1)
             else:
@@ -189,7 +199,8 @@ class AE2Stage(Stage):
                 latent = latent.transpose(0, 1)
             else:
                 decoded = self.network.decode(coordinates)
-            return coordinates, gradients, decoded, latent, self.ratios(decoded) if self.decoded_logit_weight else None
+            of_decoded = self.ratios(decoded) if "decoded_logit" in self.weights else None
+            return coordinates, gradients, decoded, latent, of_decoded
 
         coordinates, gradients, decoded, latent, decoded_logits = self.spread(outputs, codes, scores.transpose(0, 1))
         scale = len(self.columns) / len(targets)
@@ -211,16 +222,11 @@ class AE2Stage(Stage):
 
         With directions, codes are (B, directions) and scores (k, B, directions).
         """
-        terms = self._losses(*batch, with_sparsity=self.sparsity_weight > 0)  # recorded from the first step on
+        terms = self._losses(*batch, with_sparsity="sparsity" in self.weights)  # recorded from the first step on
         loss = terms["reconstruction"]
-        if self.sparsity_weight and self.global_step >= self.sparsity_start:
-            loss = loss + self.sparsity_weight * terms["sparsity"]
-        if self.logit_weight:
-            loss = loss + self.logit_weight * terms["logit"]
-        if self.decoded_logit_weight:
-            loss = loss + self.decoded_logit_weight * terms["decoded_logit"]
-        if self.score_weight:
-            loss = loss + self.score_weight * terms["score"]
+        for term, weight in self.weights.items():
+            if term != "sparsity" or self.global_step >= self.sparsity_start:
+                loss = loss + weight * terms[term]
         self.note(loss=loss, **terms)
         return loss
 
