@@ -21,7 +21,7 @@ _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
 
 
 def objectives_markdown(found: Results) -> str:
-    """A table for each setting in distribution without squares, a line for each objective, and the origin.
+    """What the columns are, a table for each setting in distribution without squares, and the origin.
 
     Args:
         found: of the experiment "eq3".
@@ -37,17 +37,15 @@ def objectives_markdown(found: Results) -> str:
         "The paper has larger networks, images of 128 pixels, density ratios of two classes without dropout, an AE2 "
         f"for each joint and {ANCHORS:,} training anchors."
     )
-    about = (
+    columns = (
         f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; bold where it reaches the "
-        "paper's ROPES.",
-        larger if found.preset == "compact" else "",
-        renderings(found),
-        "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's two policies "
-        "from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and its "
-        "maximum over the others. For each joint: *along*, share of Δs_i along the codes that the decoder generates. "
-        f"Training seeds: {len(seeds)}. {origin(found)}",
+        "paper's ROPES. Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
+        "two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
+        "coordinate i and its maximum over the others. For each joint: *along*, share of Δs_i along the codes that "
+        "the decoder generates."
     )
-    return paragraphs(*tables, marks.markdown(), " ".join(filter(None, about)))
+    about = larger if found.preset == "compact" else "", renderings(found), f"Training seeds: {len(seeds)}."
+    return paragraphs(columns, *tables, marks.markdown(), " ".join(filter(None, (*about, origin(found)))))
 
 
 def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Marks) -> Iterator[str]:
