@@ -136,6 +136,19 @@ def test_an_arm_that_is_held_stops_on_the_way() -> None:
         robot.move_to(np.array([1.5, 0.1]), np.array([0.5, 0.5]))
 
 
+def test_an_arm_that_leaves_the_straight_line_stops() -> None:
+    class Lame(Follower):
+        def send_action(self, action: dict[str, float]) -> dict[str, float]:
+            return super().send_action({**action, "shoulder.pos": min(15.0, action["shoulder.pos"])})
+
+    arm = Lame(Configuration("port"))
+    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, HandClock())
+    with pytest.raises(
+        UserError, match=r"does not follow: joint shoulder is at 0.262, on the way through 0\.4\d+; free"
+    ):
+        robot.move_to(np.array([0.2, 0.7]), np.array([0.5, 0.5]))
+
+
 class SlowClock(HandClock):
     """A machine that is busy: it wakes up half a second late now and then."""
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.common.arrays import Images
 from ropes.data.recorder.stillness import Noise, Poser, Settling, measure_noise, read_positions, take
+from ropes.data.recorder.travel import progress_at
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
@@ -80,6 +82,22 @@ def test_arm_outside_its_range_is_reported() -> None:
     robot = ScriptedRobot()
     with pytest.raises(UserError, match=r"joint elbow is at 1.\d+, outside \[-1.5, 1.5\]"):
         poser(robot, DrawnCamera(robot)).take(np.array([2.0, 0.0]))
+
+
+class InTurn(ScriptedRobot):
+    """Moves one joint after the other."""
+
+    def at(self, time: float) -> NDArray[np.float64]:
+        done = 2 * progress_at(max(0.0, time - self._began), self._total)
+        return self._start + np.clip([done, done - 1], 0, 1) * (self._goal - self._start)
+
+
+def test_arm_that_leaves_the_straight_line_is_reported() -> None:
+    robot = InTurn()
+    line = r"joint \w+ is at 0.\d+, 0.1\d off the straight way to \d.\d+; all joints must start and arrive together"
+    with pytest.raises(UserError, match=line):
+        poser(robot, DrawnCamera(robot)).take(np.array([1.2, 0.9]))
+    assert robot.at(robot.clock.now())[1] < 0.1
 
 
 def test_arm_that_starts_outside_its_range_comes_in() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
-from ropes.data.recorder.travel import RAMP, knots, progress_at, samples, shortest_order, travel_time
+from ropes.data.recorder.travel import RAMP, beside, knots, progress_at, samples, shortest_order, travel_time
 from tests import tiny
 
 SPEED = np.array([1.0, 0.5])
@@ -36,6 +36,15 @@ def test_positions_along_a_move_are_close_together() -> None:
     assert np.abs(np.diff(positions, axis=0)).max() <= 0.05 + 1e-12
     for number, pose in enumerate(path):
         assert np.allclose(positions[np.flatnonzero(numbers == number)[-1]], pose)
+
+
+def test_late_arm_is_on_the_line_and_a_joint_alone_is_beside_it() -> None:
+    start, goal = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    for share in (0.0, 0.3, 1.0):
+        assert beside(start, goal, start + share * (goal - start)) == pytest.approx(np.zeros(2))
+    assert beside(start, goal, np.array([1.0, 1.0])) == pytest.approx(np.array([0.5, 0.5]))
+    assert beside(start, goal, np.array([1.2, -0.2])) == pytest.approx(np.array([0.2, -0.2]))  # beyond the goal
+    assert beside(start, start, np.array([0.1, 1.0])) == pytest.approx(np.array([0.1, 0.0]))
 
 
 def test_pose_order_is_nearly_the_shortest() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats, Images
 from ropes.data.recorder.interfaces import Camera, Robot
-from ropes.data.recorder.travel import travel_time
+from ropes.data.recorder.travel import OFF, beside, travel_time
 from ropes.data.recordings.dwells import CHANGE
 from ropes.data.recordings.survey import as_grey, block_means, motion
 from ropes.errors import UserError
@@ -208,6 +208,7 @@ class Poser:
             now = read_positions(robot)
             assert now is not None
             self._require_inside(now, here)
+            self._require_on_line(now, here, goal)
             near = bool((np.abs(now - goal) <= self._settling.tolerance).all())
             looks = looks + 1 if near and float(np.abs(now - before).max()) <= _STILL else 0
             before = now
@@ -231,6 +232,16 @@ class Poser:
             place = f"joint {self._robot.joints[joint]} is at {now[joint]:.3f}"
             raise UserError(
                 f"{place}, outside [{low[joint]:g}, {high[joint]:g}]; bring the arm into its ranges by hand"
+            )
+
+    def _require_on_line(self, now: Floats, start: Floats, goal: Floats) -> None:
+        """Check that the arm keeps to the straight line, which alone was checked for collisions."""
+        off = np.abs(beside(start, goal, now))
+        if off.max() > max(OFF, self._settling.tolerance):
+            joint = int(off.argmax())
+            raise UserError(
+                f"joint {self._robot.joints[joint]} is at {now[joint]:.3f}, {off[joint]:.2f} off the straight way to "
+                f"{goal[joint]:.3f}; all joints must start and arrive together"
             )
 
     def _still_frames(self) -> tuple[dict[str, Images], bool]:

@@ -21,6 +21,8 @@ from ropes.common.arrays import Floats
 RAMP = 0.2
 #: Largest step of a joint between two positions at which a move is checked, radians.
 STEP = 0.05
+#: Largest distance of a joint from the straight line of a move, radians (metres); what is farther away was not checked.
+OFF = 0.1
 _LEAST = 1e-9
 
 
@@ -82,6 +84,19 @@ def samples(path: Floats, step: float = STEP) -> tuple[Floats, NDArray[np.int64]
         positions.append(start + shares * (goal - start))
         numbers.append(np.full(count, number))
     return np.concatenate(positions), np.concatenate(numbers)
+
+
+def beside(start: Floats, goal: Floats, here: Floats) -> Floats:
+    """From the nearest position of a move to another position, (joints,); an arm that is late is beside nothing.
+
+    Args:
+        start: of the move, (joints,) radians.
+        goal: of the move, (joints,).
+        here: the position, (joints,).
+    """
+    way = goal - start
+    share = float(np.clip((here - start) @ way / max(float(way @ way), _LEAST), 0.0, 1.0))
+    return here - (start + share * way)
 
 
 def shortest_order(poses: Floats, start: Floats | None, speed: Floats) -> list[int]:

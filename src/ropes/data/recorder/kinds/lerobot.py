@@ -16,7 +16,7 @@ import yaml
 from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Clock, Robot
 from ropes.data.recorder.registry import RobotRequest
-from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.data.recorder.travel import OFF, beside, progress_at, travel_time
 from ropes.data.recordings.lerobot_units import POSITION
 from ropes.errors import UserError, suggestion
 
@@ -24,7 +24,8 @@ from ropes.errors import UserError, suggestion
 _RATE = 30.0
 #: How often positions are read before the bus counts as lost: single packets of cheap buses get lost.
 _READS = 3
-#: How far a joint may be behind the goals along the way, radians; farther away, something is in its way.
+#: How far a joint may be behind the goals along the way, radians; farther away, something is in its way.  All joints
+#: must be late together: how far the arm may leave the straight line is `OFF`.
 _BEHIND = 0.3
 #: Fields of a configuration that the recorder sets, and why.
 _FIXED = {
@@ -117,7 +118,7 @@ class LeRobotRobot(Robot):
         """Send goals along the way until the last one is the goal; all other joints are held.
 
         Raises:
-            UserError: a joint stays behind.
+            UserError: a joint stays behind, or leaves the straight line.
         """
         start, gone, before = self.positions(), 0.0, self.clock.now()
         total = float(travel_time(start, positions, speed))
@@ -128,15 +129,16 @@ class LeRobotRobot(Robot):
             if share >= 1:
                 return
             self.clock.sleep(1 / _RATE)
-            self._require_near(goal)
+            self._require_near(start, positions, goal)
             # After a hiccup of the bus or of this machine, the arm must not catch up.
             gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
 
-    def _require_near(self, goal: Floats) -> None:
-        """Check that the arm follows."""
+    def _require_near(self, start: Floats, end: Floats, goal: Floats) -> None:
+        """Check that the arm follows, on the straight line from start to end."""
         here = self.positions()
-        worst = int(np.abs(here - goal).argmax())
-        if abs(here[worst] - goal[worst]) > _BEHIND:
+        behind, off = np.abs(here - goal), np.abs(beside(start, end, here))
+        worst = int((off if off.max() > OFF else behind).argmax())
+        if off.max() > OFF or behind.max() > _BEHIND:
             place = f"joint {self.joints[worst]} is at {here[worst]:.3f}, on the way through {goal[worst]:.3f}"
             raise UserError(f"the robot does not follow: {place}; free the arm, or give lower speeds in the limits")
 
