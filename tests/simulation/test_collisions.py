@@ -58,15 +58,29 @@ def test_first_colliding_pose_is_reported(checker: CollisionChecker) -> None:
 def test_the_workspace_bounds_every_moving_link(robot: Robot) -> None:
     narrow = replace(WORKSPACE, high=(0.4, 0.3, 1.2))
     with CollisionChecker(robot, JOINTS, np.zeros(2), narrow) as checker:
-        found = checker.first(np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 0.0], [0.0, 3.0]]))
+        found = checker.first(np.array([[1.0, 0.0]]))
+        way = checker.first(np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 0.0], [0.0, 3.0]]))
     assert found is not None
     # The end of the lower link is at .59 sin(1), plus the half width of the box, .025 cos(1).
-    assert (found.pose, found.what) == (2, "lower leaves the workspace by 0.110 m (above x = 0.4)")
+    assert (found.pose, found.what) == (0, "lower leaves the workspace by 0.110 m (above x = 0.4)")
+    assert way is not None
+    assert (way.pose, way.between) == (2, True)
     low = replace(WORKSPACE, high=(0.9, 0.3, 0.6))
     with CollisionChecker(robot, JOINTS, np.zeros(2), low) as checker:
         first = checker.first(np.array([[0.0, 0.0]]))
     assert first is not None
     assert "above z = 0.6" in first.what
+
+
+def test_positions_between_poses_are_checked_where_a_link_moves_far(robot: Robot) -> None:
+    ends = np.array([[-0.2, 0.0], [0.2, 0.0]])  # the arm's end is highest between them
+    with CollisionChecker(robot, JOINTS, np.zeros(2), replace(WORKSPACE, high=(0.9, 0.3, 0.808))) as checker:
+        assert [checker.first(end[None]) for end in ends] == [None, None]
+        found = checker.first(ends)
+        assert found is not None
+        assert (found.pose, found.between) == (1, True)
+        assert found.what.startswith("lower leaves the workspace by 0.0")
+        assert checker.first(ends[[0, 0]]) is None
 
 
 def test_table_height_can_be_raised(robot: Robot) -> None:

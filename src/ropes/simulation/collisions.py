@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.physics import link_distances
+from ropes.simulation.physics import CLEARANCE, link_distances
 from ropes.simulation.scene import resolve_urdf
 from ropes.simulation.settings import Robot
 from ropes.simulation.surface import read_surface
@@ -38,10 +39,17 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Collision:
-    """The first pose of a path that is not free, and what is wrong with it."""
+    """The first position of a path that is not free.
+
+    Attributes:
+        pose: number of the pose, or of the pose that the position leads to.
+        what: what is wrong with it.
+        between: the position is on the way to the pose, not the pose itself.
+    """
 
     pose: int
     what: str
+    between: bool = False
 
 
 class CollisionChecker(ClosesAtExit):
@@ -85,33 +93,63 @@ class CollisionChecker(ClosesAtExit):
         unknown = self._moving_links() - (set(self._solid) - self._distances.unread)
         return [link for link in self._urdf.links if link in unknown & {each.link for each in self._urdf.visuals}]
 
-    def first(self, poses: Floats) -> Collision | None:
-        """The first pose (n, joints), in radians, that is not free; None if all are."""
-        outside = self._outside(poses)
-        for number, pose in enumerate(poses if outside is None else poses[: outside.pose]):
-            if pairs := self._touching(pose):
-                one, other = sorted(pairs[0])
-                return Collision(number, f"{one} touches {other}")
-        return outside
+    def first(self, path: Floats) -> Collision | None:
+        """The first position of a path that is not free; None if all are.
 
-    def _outside(self, poses: Floats) -> Collision | None:
-        """The first pose in which the box around a moving link leaves the workspace."""
+        Besides the poses, positions between them are checked: so many that from one to the next no point of a link
+        moves farther than twice the clearance.
+
+        Args:
+            path: poses (n, joints) in radians; the arm moves on straight lines from one to the next.
+        """
+        positions, numbers = self._divided(path)
+        found = self._outside(positions)
+        for number, position in enumerate(positions if found is None else positions[: found[0]]):
+            if pairs := self._touching(position):
+                one, other = sorted(pairs[0])
+                found = number, f"{one} touches {other}"
+                break
+        if found is None:
+            return None
+        place = int(numbers[found[0]])
+        return Collision(place, found[1], between=found[0] + 1 < len(numbers) and numbers[found[0] + 1] == place)
+
+    def _divided(self, path: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """The positions of a path that are checked, and for each the number of the pose that it leads to."""
+        moved = np.zeros(len(path) - 1)
+        for start in range(0, len(moved), _BLOCK):
+            for points in self._corners(path[start : start + _BLOCK + 1]).values():
+                step = np.linalg.norm(np.diff(points, axis=0), axis=2).max(axis=1)
+                moved[start : start + _BLOCK] = np.maximum(moved[start : start + _BLOCK], step)
+        counts = np.maximum(1, np.ceil(moved / (2 * CLEARANCE)).astype(np.int64))
+        numbers = np.repeat(np.arange(1, len(path)), counts)
+        shares = np.concatenate([np.arange(1, count + 1) / count for count in counts] or [np.zeros(0)])[:, None]
+        positions = path[numbers - 1] + shares * (path[numbers] - path[numbers - 1])
+        return np.concatenate([path[:1], positions]), np.concatenate([[0], numbers])
+
+    def _corners(self, poses: Floats) -> dict[str, Floats]:
+        """Corners (n, 8, 3) of the boxes around moving links."""
+        places = link_poses(self._urdf, self._joints, poses, self._robot.neutral)
+        return {
+            link: corners @ places[link][:, :3, :3].swapaxes(1, 2) + places[link][:, None, :3, 3]
+            for link, corners in self._boxes.items()
+        }
+
+    def _outside(self, poses: Floats) -> tuple[int, str] | None:
+        """The first pose in which the box around a moving link leaves the workspace, and how."""
         low, high = np.array(self._workspace.low), np.array(self._workspace.high)
         for start in range(0, len(poses), _BLOCK):
-            block = poses[start : start + _BLOCK]
-            places = link_poses(self._urdf, self._joints, block, self._robot.neutral)
-            found: list[Collision] = []
-            for link, corners in self._boxes.items():
-                points = corners @ places[link][:, :3, :3].swapaxes(1, 2) + places[link][:, None, :3, 3]
+            found: list[tuple[int, str]] = []
+            for link, points in self._corners(poses[start : start + _BLOCK]).items():
                 lowest, highest = points.min(axis=1), points.max(axis=1)
                 if rows := np.flatnonzero(((lowest < low) | (highest > high)).any(axis=1)).tolist():
                     excess = np.concatenate([low - lowest[rows[0]], highest[rows[0]] - high])
                     side = ("below x", "below y", "below z", "above x", "above y", "above z")[int(excess.argmax())]
                     bound = float(np.concatenate([low, high])[int(excess.argmax())])
                     what = f"{link} leaves the workspace by {excess.max():.3f} m ({side} = {bound:g})"
-                    found.append(Collision(start + rows[0], what))
+                    found.append((start + rows[0], what))
             if found:
-                return min(found, key=lambda each: each.pose)
+                return min(found, key=lambda each: each[0])
         return None
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:

@@ -19,7 +19,7 @@ from ropes.simulation.collisions import Collision
 
 #: Draws of an episode before the ranges count as unusable.
 DRAWS = 50
-#: Poses (n, joints) → the first one that is not free.
+#: Positions (n, joints) on the way → the first one that is not free.
 Checker = Callable[[Floats], Collision | None]
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
 _STANDING = 0.3
@@ -32,7 +32,7 @@ class Route:
     Attributes:
         plan: the plan, with episodes that were drawn again.
         stops: of each episode, in the order of the recording.
-        positions: how many were checked.
+        positions: how many were checked, without those that the checker adds between them.
     """
 
     plan: Plan
@@ -136,7 +136,7 @@ def _free_episode(
         ends = np.cumsum([len(stop.way) for stop in found]) - (start is None)
         at = int(np.searchsorted(ends, numbers[fault.pose]))
         stop, before = found[at], found[at - 1].pose if at else start
-        arrived = bool(np.allclose(positions[fault.pose], stop.pose))
+        arrived = not fault.between and bool(np.allclose(positions[fault.pose], stop.pose))
         candidates = [] if arrived or stop.via else [middle, *(each.pose for each in stops)]
         if before is None or (via := _detour(before, stop.pose, candidates, check)) is None:
             return _Fault(stop, fault, arrived)
@@ -182,7 +182,8 @@ def describe(
         )
     if detours := sum(bool(stop.via) for stops in route for stop in stops):
         yield f"{detours} moves go by another pose, because the straight way is not free"
-    yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
+    checked = f"{found.positions:,} positions or more on the way"
+    yield f"simulated: {checked}; no contact with arm or table, inside the workspace"
     if unchecked:
         yield f"not checked, as the URDF gives them no collision shape: {', '.join(unchecked)}"
     if pairs := sorted(" and ".join(sorted(pair)) for pair in ignored):

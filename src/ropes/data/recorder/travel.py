@@ -19,7 +19,8 @@ from ropes.common.arrays import Floats
 
 #: Seconds to speed up and to slow down.
 RAMP = 0.2
-#: Largest step of a joint between two positions at which a move is checked, radians.
+#: Largest step of a joint between two positions at which a move is checked, radians.  Where a link moves far in it,
+#: `ropes.simulation.collisions` checks positions between them.
 STEP = 0.05
 #: Largest distance of a joint from the straight line of a move, radians (metres); what is farther away was not checked.
 OFF = 0.1
