@@ -31,7 +31,7 @@ class Configuration:
 class Follower:
     """As LeRobot's `Robot`: goals are reached at once."""
 
-    config_class = Configuration
+    config_class, name = Configuration, "follower"
     made: ClassVar[list["Follower"]] = []
 
     def __init__(self, config: Configuration) -> None:
@@ -125,28 +125,63 @@ def test_goals_follow_the_trajectory_within_the_speed_limit() -> None:
     assert arm.calls == ["connect, calibrate False", "disconnect"]
 
 
-def test_an_arm_that_is_held_stops_on_the_way() -> None:
+@pytest.mark.parametrize(
+    ("joint", "end", "goal", "line"),
+    [
+        ("elbow", 0.0, (1.5, 0.1), r"joint elbow is at 0.000, on the way through 0\.3\d+; free"),
+        ("shoulder", 15.0, (0.2, 0.7), r"joint shoulder is at 0.262, on the way through 0\.4\d+; free"),  # off the line
+    ],
+)
+def test_an_arm_that_is_held_stops_on_the_way(joint: str, end: float, goal: tuple[float, float], line: str) -> None:
     class Blocked(Follower):
         def send_action(self, action: dict[str, float]) -> dict[str, float]:
-            return super().send_action({**action, "elbow.pos": min(0.0, action["elbow.pos"])})
+            return super().send_action({**action, f"{joint}.pos": min(end, action[f"{joint}.pos"])})
 
-    arm, clock = Blocked(Configuration("port")), HandClock()
-    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
-    with pytest.raises(UserError, match=r"does not follow: joint elbow is at 0.000, on the way through 0\.3\d+; free"):
-        robot.move_to(np.array([1.5, 0.1]), np.array([0.5, 0.5]))
+    robot = LeRobotRobot(Blocked(Configuration("port")), ("elbow", "shoulder"), DEGREE, HandClock())
+    with pytest.raises(UserError, match="does not follow: " + line):
+        robot.move_to(np.array(goal), np.array([0.5, 0.5]))
 
 
-def test_an_arm_that_leaves_the_straight_line_stops() -> None:
-    class Lame(Follower):
+def test_a_slow_bus_does_not_slow_the_move_down() -> None:
+    clock = HandClock()
+
+    class Slow(Follower):
+        def get_observation(self) -> dict[str, object]:
+            clock.sleep(0.015)
+            return super().get_observation()
+
         def send_action(self, action: dict[str, float]) -> dict[str, float]:
-            return super().send_action({**action, "shoulder.pos": min(15.0, action["shoulder.pos"])})
+            clock.sleep(0.005)
+            return super().send_action(action)
 
-    arm = Lame(Configuration("port"))
-    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, HandClock())
-    with pytest.raises(
-        UserError, match=r"does not follow: joint shoulder is at 0.262, on the way through 0\.4\d+; free"
-    ):
-        robot.move_to(np.array([0.2, 0.7]), np.array([0.5, 0.5]))
+    robot = LeRobotRobot(Slow(Configuration("port")), ("elbow", "shoulder"), DEGREE, clock)
+    began = clock.now()
+    robot.move_to(np.array([0.4, 0.1]), np.array([0.5, 0.5]))
+    assert clock.now() - began == pytest.approx((0.4 + 20 * DEGREE) / 0.5 + 0.2, abs=0.1)
+
+
+def test_other_joints_are_told_and_held_where_they_are_at_the_first_command() -> None:
+    arm = Follower(Configuration("port"))
+    robot = LeRobotRobot(arm, ("elbow",), DEGREE, HandClock())
+    assert robot.others() == pytest.approx({"shoulder": 10 * DEGREE, "gripper": 55 * DEGREE})
+    arm.name = "so101_follower"
+    assert robot.others()["gripper"] == pytest.approx((1.1 * 55 - 10) * DEGREE)
+    modes = {"shoulder": "range_m100_100", "gripper": "range_0_100"}
+    motors = {name: types.SimpleNamespace(norm_mode=mode) for name, mode in modes.items()}
+    arm.__dict__["bus"] = types.SimpleNamespace(motors=motors)
+    assert robot.others().keys() == {"gripper"}
+    arm.at["shoulder.pos"] = 30.0
+    robot.move_to(np.array([0.1]), np.array([1.0]))
+    assert {action["shoulder.pos"] for action in arm.actions} == {30.0}
+
+
+def test_arm_with_another_calibration_is_refused() -> None:
+    arm = Follower(Configuration("port"))
+    arm.__dict__.update(is_calibrated=False, id="mine")
+    line = "the motors hold another calibration than id=mine; run lerobot-calibrate with this id"
+    with pytest.raises(UserError, match=line):
+        LeRobotRobot(arm, ("elbow",), DEGREE)
+    assert arm.calls == ["connect, calibrate False", "disconnect"]
 
 
 class SlowClock(HandClock):

@@ -98,6 +98,8 @@ def opened(options: Any, **given: str) -> Robot:
 def test_further_joints_of_the_controller_are_held(bridge: Bridge, make_options: MakeOptions) -> None:
     robot = opened(make_options(), port=str(bridge.port), controller_joints="gripper,shoulder,elbow")
     try:
+        bridge.at["gripper"] = 0.9  # as the recorder asks for, before the first move
+        wait_until(lambda: robot.others()["gripper"] == 0.9)
         robot.move_to(np.array([0.3, -0.2]), np.array([1.0, 1.0]))
         robot.stop()
     finally:
@@ -105,7 +107,7 @@ def test_further_joints_of_the_controller_are_held(bridge: Bridge, make_options:
     for trajectory in bridge.trajectories:
         assert trajectory["joint_names"] == ["shoulder", "elbow", "gripper"]
         for point in trajectory["points"]:
-            assert point["positions"][2] == 0.5
+            assert point["positions"][2] == 0.9
             assert point["velocities"][2] == 0
     with pytest.raises(UserError, match="gives no position of joint wrist"):
         opened(make_options(), port=str(bridge.port), controller_joints="wrist")

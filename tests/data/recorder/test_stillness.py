@@ -100,6 +100,20 @@ def test_arm_that_leaves_the_straight_line_is_reported() -> None:
     assert robot.at(robot.clock.now())[1] < 0.1
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+def test_late_or_trembling_arm_at_its_goal_has_arrived(blocking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = ScriptedRobot(jitter=0.0 if blocking else 0.01)
+    ready, move_to = poser(robot, DrawnCamera(robot)), robot.move_to
+
+    def slowly(*given: Any) -> None:
+        move_to(*given)
+        robot.clock.sleep(30.0)
+
+    if blocking:
+        monkeypatch.setattr(robot, "move_to", slowly)
+    assert ready.take(GOAL).positions == pytest.approx(GOAL, abs=0.02)
+
+
 def test_arm_that_starts_outside_its_range_comes_in() -> None:
     robot = ScriptedRobot(latency=0.2, jitter=1e-5)
     robot.start_at(np.array([1.7, -1.6]))

@@ -5,19 +5,18 @@ apart as the speed allows, and limits the speed itself.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from importlib import import_module
-from typing import Any, Protocol, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
-import yaml
 
 from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Clock, Robot
+from ropes.data.recorder.kinds.lerobot_classes import LeRobotArm, of_class, of_fields, of_type
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import OFF, beside, progress_at, travel_time
-from ropes.data.recordings.lerobot_units import POSITION
+from ropes.data.recordings.lerobot_units import GRIPPER, POSITION, SO_ARMS
 from ropes.errors import UserError, suggestion
 
 #: Goals a second.
@@ -40,26 +39,6 @@ _CONNECTING = (
 _UNITS = {_DEGREES: math.pi / 180, "radians": 1.0}
 
 
-class LeRobotArm(Protocol):
-    """The part of `lerobot.robots.Robot` that is used."""
-
-    @property
-    def action_features(self) -> Mapping[str, object]:
-        """Names of the values of an action."""
-
-    def connect(self, calibrate: bool = True) -> None:
-        """Connect."""
-
-    def get_observation(self) -> Mapping[str, object]:
-        """Positions by name, and images."""
-
-    def send_action(self, action: dict[str, float]) -> object:
-        """Set the goals of the motors."""
-
-    def disconnect(self) -> None:
-        """Disconnect."""
-
-
 class LeRobotRobot(Robot):
     """Drives an arm of LeRobot.
 
@@ -70,7 +49,7 @@ class LeRobotRobot(Robot):
         clock: of goals along the way.
 
     Raises:
-        UserError: the arm has no such joint, or reports its position in another unit.
+        UserError: the arm has no such joint, reports its position in another unit, or has another calibration.
     """
 
     def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
@@ -85,12 +64,18 @@ class LeRobotRobot(Robot):
         # With calibrate=True a robot without a calibration would ask for one here.
         arm.connect(calibrate=False)
         try:
-            observed = self._observed()
+            if not getattr(arm, "is_calibrated", True):
+                name = getattr(arm, "id", None)
+                raise UserError(
+                    f"the motors hold another calibration than id={name}; run lerobot-calibrate with this id"
+                )
+            self._observed()
         except BaseException:
             arm.disconnect()
             raise
-        self._others = {name: value for name, value in observed.items() if name.removesuffix(POSITION) not in joints}
-        self._goals = {name: value for name, value in observed.items() if name not in self._others}
+        #: The last goals of the plan's joints, and those of all others: where they stand at the first command.
+        self._goals: dict[str, float] = {}
+        self._held: dict[str, float] | None = None
 
     def _observed(self) -> dict[str, float]:
         """Positions of all joints, in LeRobot's unit; a lost packet is asked for again."""
@@ -114,6 +99,20 @@ class LeRobotRobot(Robot):
         found = self._observed()
         return np.array([found[joint + POSITION] for joint in self.joints]) * self._unit
 
+    def others(self) -> Mapping[str, float]:
+        """Angles of all other joints, except those in percent of an unknown range."""
+        found, gripper = dict[str, float](), GRIPPER if getattr(self._arm, "name", None) in SO_ARMS else {}
+        for name, value in self._not_commanded().items():
+            joint = name.removesuffix(POSITION)
+            if joint in gripper:
+                found[joint] = gripper[joint].zero + gripper[joint].unit * value
+            elif _mode(self._arm, joint) in (None, _DEGREES):
+                found[joint] = value * self._unit
+        return found
+
+    def _not_commanded(self) -> dict[str, float]:
+        return {name: at for name, at in self._observed().items() if name.removesuffix(POSITION) not in self.joints}
+
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Send goals along the way until the last one is the goal; all other joints are held.
 
@@ -128,8 +127,8 @@ class LeRobotRobot(Robot):
             self._send(goal)
             if share >= 1:
                 return
-            self.clock.sleep(1 / _RATE)
             self._require_near(start, positions, goal)
+            self.clock.sleep(max(0.0, before + 1 / _RATE - self.clock.now()))
             # After a hiccup of the bus or of this machine, the arm must not catch up.
             gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
 
@@ -146,7 +145,8 @@ class LeRobotRobot(Robot):
         self._goals = dict(
             zip((joint + POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True)
         )
-        self._arm.send_action({**self._others, **self._goals})
+        self._held = self._not_commanded() if self._held is None else self._held
+        self._arm.send_action({**self._held, **self._goals})
 
     def stop(self) -> None:
         """Make where the arm is its goal; where it cannot be read, send the last goal again, where the arm stops."""
@@ -154,7 +154,8 @@ class LeRobotRobot(Robot):
         try:
             here = self.positions()
         except OSError:
-            self._arm.send_action({**self._others, **self._goals})
+            if self._held is not None:  # otherwise the arm has no goal yet
+                self._arm.send_action({**self._held, **self._goals})
         else:
             self._send(here)
 
@@ -175,16 +176,19 @@ def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:
 
     Arms without a bus of LeRobot's motors do not say their unit.
     """
-    motors = getattr(getattr(arm, "bus", None), "motors", None)
-    if not isinstance(motors, Mapping):
-        return
     for joint in joints:
-        mode = getattr(motors.get(joint), "norm_mode", None)
-        told = str(getattr(mode, "value", mode))
-        if mode is not None and told != _DEGREES:
-            raise UserError(f"LeRobot reports the position of joint {joint} as {told}, not in degrees; leave it out")
+        mode = _mode(arm, joint)
+        if mode not in (None, _DEGREES):
+            raise UserError(f"LeRobot reports the position of joint {joint} as {mode}, not in degrees; leave it out")
         if mode is not None and unit != _UNITS[_DEGREES]:
             raise UserError("--robot-options: this robot reports degrees; leave unit=radians out")
+
+
+def _mode(arm: object, joint: str) -> str | None:
+    """The unit of a joint of LeRobot's motors; None if the arm does not say it."""
+    motors = getattr(getattr(arm, "bus", None), "motors", None)
+    mode = getattr(motors.get(joint), "norm_mode", None) if isinstance(motors, Mapping) else None
+    return None if mode is None else str(getattr(mode, "value", mode))
 
 
 def open_robot(request: RobotRequest) -> LeRobotRobot:
@@ -202,12 +206,12 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
         raise UserError(f"--robot-options: unit is {unit!r}, not degrees or radians")
     if bool(kind) == bool(named):
         raise UserError("--robot-options: give type=NAME, as type=so101_follower, or class=MODULE:NAME")
-    configuration, make = _of_class(named) if named else _of_type(kind)
+    configuration, make = of_class(named) if named else of_type(kind)
     known = {field.name for field in fields(configuration)}
     for name in _FIXED.keys() & options.keys():
         raise UserError(f"--robot-options: leave {name} out; {_FIXED[name]}")
     fixed = {"disable_torque_on_disconnect": False, "use_degrees": unit == _DEGREES}
-    values = _of_fields(configuration, options)
+    values = of_fields(configuration, options)
     try:
         arm = make(configuration(**values, **{name: value for name, value in fixed.items() if name in known}))
     except TypeError as error:
@@ -215,60 +219,3 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
     if request.ask is not None:
         request.ask(_CONNECTING)
     return LeRobotRobot(arm, request.joints, _UNITS[unit])
-
-
-def _of_fields(configuration: type, options: Mapping[str, str]) -> dict[str, object]:
-    """Options as values of the configuration's fields: texts stay texts, all others are read as YAML.
-
-    Raises:
-        UserError: a value is no number, where one is expected.
-    """
-    hints, values = get_type_hints(configuration), dict[str, object]()
-    for name, text in options.items():
-        kinds = get_args(hints.get(name)) or (hints.get(name, str),)
-        try:
-            values[name] = text if str in kinds else yaml.safe_load(text)
-        except yaml.YAMLError:
-            values[name] = text
-        if str not in kinds and isinstance(values[name], str):
-            described = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
-            raise UserError(f"--robot-options: {name} is {text!r}, not {described}")
-    return values
-
-
-def _of_class(named: str) -> tuple[type, Callable[[object], LeRobotArm]]:
-    """The configuration class of the class in MODULE:NAME, and the class itself."""
-    module, _, name = named.rpartition(":")
-    try:
-        kind = getattr(import_module(module), name)
-        return kind.config_class, kind
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(f"--robot-options: no robot in {named!r} ({error}); give class=MODULE:NAME") from error
-
-
-def _of_type(kind: str) -> tuple[type, Callable[[object], LeRobotArm]]:
-    """The configuration class of a type of LeRobot, and the function that makes its robot."""
-    try:
-        robots = import_module("lerobot.robots")
-        utils = import_module("lerobot.robots.utils")
-    except ModuleNotFoundError as error:
-        missing = f"--robot lerobot needs LeRobot ({error.name} is missing): pip install 'ropes[lerobot]'"
-        raise UserError(f"{missing}, in Python 3.12 or later") from error
-    _import_configuration(kind)
-    known = robots.RobotConfig.get_known_choices()
-    if kind not in known:
-        raise UserError(f"LeRobot has no robot {kind!r}: {suggestion(kind, known, ', '.join(known))}")
-    return known[kind], utils.make_robot_from_config
-
-
-def _import_configuration(kind: str) -> None:
-    """Import the module that registers a type; its package has the type's name, or that of its family."""
-    family = "so_follower" if kind in ("so100_follower", "so101_follower") else kind
-    for package in (kind, family):
-        try:
-            import_module(f"lerobot.robots.{package}")
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("lerobot.robots."):
-                raise UserError(
-                    f"LeRobot's {kind} needs {error.name}, which is not installed; see LeRobot's page of this robot"
-                ) from error

@@ -33,7 +33,7 @@ class Ros2Robot(Robot):
         joints: of the plan.
         states: topic of sensor_msgs/JointState.
         command: topic of trajectory_msgs/JointTrajectory.
-        commanded: joints of the controller; those beyond the plan's are held where they are now.
+        commanded: joints of the controller; those beyond the plan's are held where they are at the first command.
 
     Raises:
         UserError: roslibpy is missing, nobody answers, or a joint has no state.
@@ -65,7 +65,9 @@ class Ros2Robot(Robot):
         except UserError:
             self.close()
             raise
-        self._held = np.array([self._state[joint][0] for joint in self._commanded[len(joints) :]])
+        #: Goals of the joints beyond the plan's: where they stand at the first command.  Somebody may have moved them
+        #: before, because the recorder asked for it.
+        self._held: Floats | None = None
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         """Called in roslibpy's thread, also for messages of other publishers; some hold velocities alone."""
@@ -117,6 +119,8 @@ class Ros2Robot(Robot):
 
     def _publish(self, points: Iterable[tuple[float, Floats, Floats]]) -> None:
         """Publish points: seconds from now, angles and velocities."""
+        if self._held is None:
+            self._held = np.array([self._state[joint][0] for joint in self._commanded[len(self.joints) :]])
         described = []
         for seconds, positions, velocities in points:
             whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
