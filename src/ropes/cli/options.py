@@ -167,6 +167,28 @@ def parse_numbers(option: str, texts: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
+def by_name(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
+    """Parse NAME=VALUE to name → value.
+
+    Args:
+        texts: the words of the option.
+        option: its name, for messages.
+        form: of a word, for messages.
+
+    Raises:
+        UserError: another form, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UserError(f"{option}: {text!r} is not {form}")
+        if name in found:
+            raise UserError(f"{option}: {name} is given twice")
+        found[name] = value
+    return found
+
+
 def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
     """Parse NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=…,roll=…,fov=…] to cameras, in the order given.
 

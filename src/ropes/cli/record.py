@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ropes.cli.config import options_beside, write_options
-from ropes.cli.options import at_least, parse_cameras, parse_ranges, shared_options
+from ropes.cli.options import at_least, by_name, parse_cameras, parse_ranges, shared_options
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import SceneName
 
@@ -127,7 +127,7 @@ class Record:
             print(f"wrote {self.out}")
 
     def _options(self) -> "RecordOptions":
-        from ropes.data.recorder.arm import arm_to_record, by_name
+        from ropes.data.recorder.arm import arm_to_record
         from ropes.data.recorder.record import RecordOptions
         from ropes.data.recorder.stillness import Settling
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ropes.data.chains import TURNS
 from ropes.data.recorder.limits import JointLimits, Limits
-from ropes.data.recorder.plan import Plan, draw_plan
+from ropes.data.recorder.plan import Plan, draw_plan, middle_of
 from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol
-from ropes.data.recorder.route import Route, describe, duration, free_route, require_free_start, travel_seconds
+from ropes.data.recorder.route import Route, describe, duration, free_route, from_start, travel_seconds
 from ropes.data.recorder.travel import samples
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision
@@ -116,9 +116,11 @@ def test_collision_on_the_way_names_the_target_pose() -> None:
 
     with pytest.raises(UserError, match=r"it touches on the way to pose \d of anchor 0; give narrower --ranges, or"):
         free_route(plan, [0], check, show=False)
-    with pytest.raises(UserError, match="from where the arm stands to the first pose is not free: it touches; move"):
-        require_free_start(stops[3].pose, stops[2], check)
-    require_free_start(stops[0].pose, stops[0], check)
+    middle = middle_of(MODEL)
+    with pytest.raises(UserError, match="from where the arm stands to the first pose is not free: it touches; bring"):
+        from_start(stops[3].pose, [stops[2:]], middle, check)
+    for start in (None, stops[0].pose):
+        assert from_start(start, [stops], middle, check) == [stops]
 
 
 def sphere(position: NDArray[np.float64], at: NDArray[np.float64], radius: float = 0.12) -> Collision | None:
@@ -142,6 +144,16 @@ def test_moves_that_are_not_free_go_by_another_pose() -> None:
     assert travel_seconds(plan, found.stops)[0] > travel_seconds(plan, plan.route(range(6)))[0]
     lines = list(describe(found, 0.3, [], 0))
     assert f"{len(detours)} moves go by another pose, because the straight way is not free" in lines
+
+
+def test_first_move_makes_a_detour_where_the_straight_way_is_not_free() -> None:
+    [stops] = plan_of(1, 0).route([0])
+    start = np.array([-1.4, 1.4])
+    check = partial(sphere, at=(start + stops[0].pose) / 2)
+    [[first, *others]] = from_start(start, [stops], middle_of(MODEL), check)
+    assert len(first.via) == 1
+    assert check(samples(np.array([start, *first.way]))[0]) is None
+    assert (first.pose is stops[0].pose, others) == (True, stops[1:])
 
 
 def test_a_plan_that_is_free_stays_free_when_it_goes_on() -> None:

@@ -65,8 +65,7 @@ def test_robot_without_encoders_requires_state_none(
     options = make_options(kind="scripted", state=False, ask=lambda question: agreed.append(len(kind.robots[1].goals)))
     lines = record(options, tmp_path / "D")
     assert "without angles" in validate(tmp_path / "D", progress=False)
-    # Nobody knows where the first move starts: somebody must agree again, once the goal is told.
-    assert agreed == [0, 0]
+    assert agreed == [0]
     [line] = [line for line in lines if line.startswith("no encoders: the first move")]
     first = kind.robots[1].goals[0]
     assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
@@ -81,10 +80,30 @@ def test_joint_away_from_its_simulated_position_is_reported(
     others = {"elbow": 0.5, "shoulder": 0.02, "light": 7.0}  # the shoulder is near enough; the light is no joint
     monkeypatch.setattr(ScriptedRobot, "others", lambda self: others, raising=False)
     lines = record(options, tmp_path / "D")
-    assert agreed == [0, 0]
-    assert [line for line in lines if "stands at" in line] == [
-        "joint elbow stands at 0.50; the plan was simulated with it at 0.00: move it there"
-    ]
+    assert agreed == [0]
+    line = "joint elbow stands at 0.50; the plan was simulated with it at 0.00: move it there"
+    assert [each for each in lines if "stands at" in each] == [line]
+    with pytest.raises(UserError, match=f"^{line}; or leave --yes out, to be asked$"):
+        record(make_options(kind="scripted"), tmp_path / "E")
+    assert kind.robots[-1].goals == []
+
+
+def test_the_way_to_the_first_pose_is_checked_from_where_the_arm_is_after_the_answer(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody moves before the answer is read again, and a new doubt is told before a second question."""
+    others, questions = dict[str, float](), list[str]()
+
+    def answer(question: str) -> None:
+        questions.append(question)
+        kind.robots[0].start_at(np.array([0.0, 3.0]))  # folded
+        others["elbow"] = 0.5
+
+    monkeypatch.setattr(ScriptedRobot, "others", lambda self: others, raising=False)
+    with pytest.raises(UserError, match="from where the arm stands to the first pose is not free: lower touches upper"):
+        record(make_options(kind="scripted", ask=answer), tmp_path / "D")
+    assert len(questions) == 2
+    assert kind.robots[0].goals == []
 
 
 def test_return_path_to_the_first_pose_is_collision_free(

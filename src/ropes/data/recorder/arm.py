@@ -1,6 +1,6 @@
 """The arm to record: its setting and its limits, from options."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,20 +136,3 @@ def _reach(urdf: Urdf) -> Workspace:
         reach += float(np.linalg.norm(joint.origin[:3, 3])) + stroke
     reach += 0.3
     return Workspace((-reach, -reach, -_BELOW), (reach, reach, reach), 0.0)
-
-
-def by_name(texts: Sequence[str], option: str, form: str) -> Mapping[str, str]:
-    """Texts NAME=VALUE as a mapping.
-
-    Raises:
-        UserError: another form, or a name is given twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UserError(f"{option}: {text!r} is not {form}")
-        if name in found:
-            raise UserError(f"{option}: {name} is given twice")
-        found[name] = value
-    return found

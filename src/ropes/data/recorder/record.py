@@ -16,12 +16,12 @@ from ropes.data.layout import open_dataset
 from ropes.data.recorder.cameras import open_camera
 from ropes.data.recorder.checks import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder
-from ropes.data.recorder.interfaces import Camera
+from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.plan import Plan, Stop, draw_plan, middle_of
 from ropes.data.recorder.protocols import AnchorProtocol, ChainProtocol, RecordingProtocol
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
-from ropes.data.recorder.route import describe, free_route, require_free_start
+from ropes.data.recorder.route import Route, describe, free_route, from_start
 from ropes.data.recorder.session import Devices, Session, record
 from ropes.data.recorder.stillness import Settling, asked, read_positions, take
 from ropes.data.recordings.views import View
@@ -57,7 +57,8 @@ class RecordOptions:
         redraw: draw episodes that are not free again.
         only_plan: print the plan, and move nothing.
         ask: asks a question whose answer must be yes: after the plan is printed whether the arm may move, and before
-            that whether the robot may be connected, see `RobotRequest`.  None to go on without asking.
+            that whether the robot may be connected, see `RobotRequest`.  None to go on without asking, where nothing is
+            in doubt.
 
     Raises:
         UserError: anchors and chains are given, or neither, or fewer than 1.
@@ -135,41 +136,39 @@ def record_data(
     plan = draw_plan(protocol, wanted, options.seed, options.limits.speeds(options.model.joints))
     # Episodes of an earlier, longer plan may be beyond this one; they count all the same.
     left = sorted(set(range(wanted)) - done)[: wanted - len(done)]
+    if not left:
+        for line in describe(Route(plan, [], 0), options.settling.settle, (), len(done)):
+            say(line)
+        return None if options.only_plan else _finish_as_it_is(options, folder, progress)
     with ExitStack() as stack:
         # The simulation of a long plan takes minutes: so devices that do not answer are reported first.
-        devices = None if options.only_plan or not left else _connect(stack, options, plan, folder)
-        low, high = options.limits.ranges(options.model.joints)
-        robot, workspace = options.setting.robot, options.limits.workspace
-        middle = np.clip(middle_of(options.model), low, high)
-        checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
+        devices = None if options.only_plan else _connect(stack, options, plan, folder)
+        checker = stack.enter_context(_checker(options))
         route = free_route(plan, left, checker.first, redraw=options.redraw, show=progress)
         for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
-        if options.only_plan:
-            return None
         if devices is None:
-            return _finish_as_it_is(options, folder, progress)
-        if options.ask is not None:
-            options.ask(_MAY_MOVE)
+            return None
+        _agree(options, devices.robot, route, say)
         session = Session(
             devices=devices,
             plan=route.plan,
-            ranges=(low, high),
+            ranges=options.limits.ranges(options.model.joints),
             settling=options.settling,
             state=options.state,
             check=checker.first,
         )
-        first = route.stops[0][0]
-        if (start := read_positions(devices.robot)) is not None:
-            require_free_start(start, first, checker.first)
-        doubts = [] if start is not None else [_unknown_start(route.plan, first)]
-        doubts += _elsewhere(asked("the robot", devices.robot.others), robot.neutral)
-        for line in doubts:
-            say(line)
-        if doubts and options.ask is not None:
-            options.ask(_MAY_MOVE)
-        features = record(session, folder, route.stops, say=say, progress=progress)
+        # Somebody may have moved the arm before the answer.
+        stops = from_start(read_positions(devices.robot), route.stops, middle_of(options.model), checker.first)
+        features = record(session, folder, stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
+
+
+def _checker(options: RecordOptions) -> CollisionChecker:
+    """Checks positions of the arm."""
+    joints = options.model.joints
+    middle = np.clip(middle_of(options.model), *options.limits.ranges(joints))
+    return CollisionChecker(options.setting.robot, joints, middle, options.limits.workspace)
 
 
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:
@@ -178,6 +177,29 @@ def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: 
     joints = options.model.joints if options.state else None
     features = schema.features(tuple(shapes), shapes, joints)
     return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
+
+
+def _agree(options: RecordOptions, robot: Robot, route: Route, say: Callable[[str], None]) -> None:
+    """Ask whether the arm may move, after all doubts are told; ask again if there are new ones with the answer.
+
+    Raises:
+        UserError: the answer is no, or there are doubts and nobody is asked.
+    """
+    told: set[str] | None = None
+    while True:
+        doubts = _elsewhere(asked("the robot", robot.others), options.setting.robot.neutral)
+        if read_positions(robot) is None:
+            doubts["the start"] = _unknown_start(route.plan, route.stops[0][0])
+        new = {what: line for what, line in doubts.items() if what not in (told or ())}
+        if told is not None and not new:
+            return
+        if new and options.ask is None:
+            raise UserError(f"{'; '.join(new.values())}; or leave --yes out, to be asked")
+        for line in new.values():
+            say(line)
+        if options.ask is not None:
+            options.ask(_MAY_MOVE)
+        told = {*(told or ()), *new}
 
 
 def _unknown_start(plan: Plan, first: Stop) -> str:
@@ -189,13 +211,14 @@ def _unknown_start(plan: Plan, first: Stop) -> str:
     )
 
 
-def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float]) -> list[str]:
+def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float]) -> dict[str, str]:
     """A line for each joint that the plan leaves out and that is not where the plan was simulated with it."""
-    return [
-        f"joint {name} stands at {angle:.2f}; the plan was simulated with it at {neutral[name]:.2f}: move it there"
+    return {
+        name: f"joint {name} stands at {angle:.2f}; "
+        f"the plan was simulated with it at {neutral[name]:.2f}: move it there"
         for name, angle in others.items()
         if name in neutral and abs(angle - neutral[name]) > _ELSEWHERE
-    ]
+    }
 
 
 def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: RecordingFolder) -> Devices:

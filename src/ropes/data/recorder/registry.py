@@ -46,20 +46,16 @@ class RobotRequest:
     frames: int = 1
     ask: Callable[[str], None] | None = None
 
-    def take(self, *names: str, required: tuple[str, ...] = ()) -> dict[str, str]:
+    def take(self, *names: str) -> dict[str, str]:
         """The options of these names.
 
         Raises:
-            UserError: there are others, or a required one is missing.
+            UserError: there are others.
         """
-        known = (*required, *names)
         for name in self.options:
-            if name not in known:
-                hint = suggestion(name, known, f"it takes {', '.join(known)}" if known else "it takes none")
+            if name not in names:
+                hint = suggestion(name, names, f"it takes {', '.join(names)}" if names else "it takes none")
                 raise UserError(f"--robot-options: this kind has no option {name!r}: {hint}")
-        for name in required:
-            if name not in self.options:
-                raise UserError(f"--robot-options: give {name}=...")
         return dict(self.options)
 
 

@@ -89,17 +89,29 @@ def free_route(
     return Route(plan, route, positions)
 
 
-def require_free_start(start: Floats, first: Stop, check: Checker) -> None:
-    """Check the move from where the arm stands to the first pose.
+def from_start(
+    start: Floats | None, route: Sequence[Sequence[Stop]], middle: Floats, check: Checker
+) -> list[list[Stop]]:
+    """The route with a free way from where the arm stands to its first pose: straight, or through another pose.
+
+    Args:
+        start: where the arm stands, (joints,); None if unknown.
+        route: the episodes.
+        middle: a pose through which a detour leads first, (joints,).
+        check: finds the first position that is not free.
 
     Raises:
-        UserError: the way is not free.
+        UserError: no way is free.
     """
-    if (found := check(samples(np.array([start, first.pose]))[0])) is not None:
-        raise UserError(
-            f"the way from where the arm stands to the first pose is not free: {found.what}; move the arm by hand to "
-            "the middle of its ranges"
-        )
+    (first, *stops), *episodes = route
+    if start is not None and (found := check(samples(np.array([start, first.pose]))[0])) is not None:
+        if (via := _detour(start, first.pose, [middle, *(stop.pose for stop in stops)], check)) is None:
+            raise UserError(
+                f"the way from where the arm stands to the first pose is not free: {found.what}; bring the arm near "
+                "the middle of its ranges before the command connects to it"
+            )
+        first = replace(first, via=(via,))
+    return [[first, *stops], *map(list, episodes)]
 
 
 def _free(

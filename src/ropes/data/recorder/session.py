@@ -174,7 +174,7 @@ def _episode(
     plan, number = session.plan, stops[0].episode
     for attempt in range(_AGAIN + 1):
         # Again the arm is already at the first pose, and the detour to it began somewhere else.
-        ways = [stop.via if not attempt or number else () for number, stop in enumerate(stops)]
+        ways = [stop.via if not attempt or k else () for k, stop in enumerate(stops)]
         began = time.time()
         taken = {stop.place: poser.take(stop.pose, via) for stop, via in zip(stops, ways, strict=True)}
         ordered = [taken[place] for place in range(len(stops))]

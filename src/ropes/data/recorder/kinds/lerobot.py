@@ -33,8 +33,8 @@ _FIXED = {
 }
 _DEGREES = "degrees"
 _CONNECTING = (
-    "Many robots of LeRobot, the SO-101 among them, switch their motors off for a moment when they are connected. Does "
-    "the arm rest, or do you hold it?"
+    "Many robots of LeRobot, the SO-101 among them, switch their motors off for a moment when they are connected. Do "
+    "you hold the arm, near the middle of its ranges?"
 )
 _UNITS = {_DEGREES: math.pi / 180, "radians": 1.0}
 
