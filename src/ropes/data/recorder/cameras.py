@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image as Pictures
-from PIL import UnidentifiedImageError
 
 from ropes.common.arrays import Images
 from ropes.data.recorder.interfaces import Camera
@@ -93,7 +92,9 @@ class _Folder:
         listed = set(os.listdir(self._path))
         for name in self._stamps.keys() - listed:
             del self._stamps[name]
-        added = [name for name in listed - self._stamps.keys() if Path(name).suffix.lower() in SUFFIXES]
+        # Programs write hidden files and rename them when they are whole.
+        images = {name for name in listed if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")}
+        added = list(images - self._stamps.keys())
         others = [name for name in self._stamps if name != self._newest]
         if not self._replaced and len(others) > _OTHERS:
             self._begin %= len(others)
@@ -113,11 +114,17 @@ class _Folder:
 
 
 def _whole(path: Path) -> Images | None:
-    """The image in a file; None while another program writes it."""
+    """The image in a file; None while another program writes it.
+
+    Raises:
+        UserError: the image has more than 8 bits.
+    """
     try:
         with Pictures.open(path) as picture:
+            if picture.mode.startswith(("I", "F")):
+                raise UserError(f"{path}: {picture.mode} image; images must be 8-bit grey or RGB")
             return np.asarray(picture if picture.mode == "L" else picture.convert("RGB"))
-    except (OSError, SyntaxError, UnidentifiedImageError):
+    except (OSError, SyntaxError, ValueError):
         return None
 
 
@@ -173,7 +180,8 @@ def open_file(path: Path) -> Camera:
 class OpenCVCamera(Camera):
     """Reads frames in a thread.
 
-    Single reads fail on USB and network cameras; a device that gives no frame for a second is opened again.
+    Single reads fail on USB and network cameras; a device that gives no frame for a second is opened again.  It then
+    has its own settings again, as automatic exposure.
 
     Args:
         open_capture: opens the device.
@@ -208,6 +216,7 @@ class OpenCVCamera(Camera):
                 self._capture.release()
                 with suppress(UserError):
                     self._capture = self._open()
+                    self.interruptions += 1
                 time.sleep(REOPEN)
             else:
                 time.sleep(_LOOK)

@@ -69,7 +69,13 @@ class Robot(ABC):
 
 
 class Camera(ABC):
-    """A camera that gives one image after the other."""
+    """A camera that gives one image after the other.
+
+    Attributes:
+        interruptions: how often the device was opened again; its exposure may differ from before.
+    """
+
+    interruptions: int = 0
 
     @abstractmethod
     def frame(self) -> Images:

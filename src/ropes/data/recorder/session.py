@@ -15,7 +15,7 @@ from ropes.common import png
 from ropes.common.arrays import Floats, Images
 from ropes.common.progress import progress as show_progress
 from ropes.data import schema
-from ropes.data.recorder.checks import EpisodeChecks
+from ropes.data.recorder.checks import EpisodeChecks, Fault
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.plan import Plan, Stop
@@ -171,7 +171,7 @@ def _episode(
     session: Session, poser: Poser, checks: EpisodeChecks, stops: Sequence[Stop], report: Callable[[int, str], None]
 ) -> tuple[Entry, list[Taken]]:
     """Record one episode, and again where that can mend a fault; frames are in the order of their places."""
-    plan, number = session.plan, stops[0].episode
+    plan, number, interruptions = session.plan, stops[0].episode, _interruptions(session.devices)
     for attempt in range(_AGAIN + 1):
         # Again the arm is already at the first pose, and the detour to it began somewhere else.
         ways = [stop.via if not attempt or k else () for k, stop in enumerate(stops)]
@@ -182,6 +182,11 @@ def _episode(
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
         }
         faults = checks.faults(stored, plan.poses[number], plan.regimes[number], [each.still for each in ordered])
+        faults += [
+            Fault(f"camera {name} gave no frame and was opened again; compare its exposure", again=True)
+            for name, count in _interruptions(session.devices).items()
+            if count > interruptions[name]
+        ]
         if attempt == _AGAIN or not any(fault.again for fault in faults):
             break
         what = next(fault.what for fault in faults if fault.again)
@@ -198,6 +203,11 @@ def _episode(
         faults=tuple(fault.what for fault in faults),
     )
     return entry, ordered
+
+
+def _interruptions(devices: Devices) -> dict[str, int]:
+    """Camera → how often it was opened again."""
+    return {name: camera.interruptions for name, camera in devices.cameras.items()}
 
 
 def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
