@@ -1,5 +1,6 @@
 """A class of one's own drives the arm; what it lacks is named."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ class Half:
 
 
 @pytest.fixture
-def request_for(make_options: MakeOptions, tmp_path: Path) -> Any:
+def request_for(make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "my_arm.py").write_text(ARM)
     options = make_options()
 
@@ -83,6 +85,32 @@ def test_joints_outside_the_plan_do_not_move(request_for: Any, tmp_path: Path) -
     assert arm.stopped == 1
     robot.close()
     assert not arm.open
+
+
+def test_ordinary_modules_are_loaded(request_for: Any, tmp_path: Path) -> None:
+    """A dataclass looks its module up, and a driver beside the file may be imported late."""
+    (tmp_path / "late_driver.py").write_text("ANGLES = [0.1, 0.2]")
+    (tmp_path / "dataclass_arm.py").write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass\n"
+        "class MyArm:\n"
+        "    port: str = 'here'\n"
+        "    def positions(self):\n"
+        "        import late_driver\n"
+        "        return late_driver.ANGLES\n"
+        "    def move_to(self, positions, speed): ...\n"
+        "    def stop(self): ...\n"
+    )
+    robot = open_robot("python", request_for(**{"class": f"{tmp_path}/dataclass_arm.py:MyArm"}))
+    assert robot.positions() == pytest.approx(np.array([0.1, 0.2]))
+
+
+def test_fault_of_the_class_itself_is_told(request_for: Any, tmp_path: Path) -> None:
+    (tmp_path / "broken_arm.py").write_text("import no_such_driver")
+    line = r"^the robot \(python\) failed: ModuleNotFoundError: No module named 'no_such_driver'$"
+    with pytest.raises(UserError, match=line):
+        open_robot("python", request_for(**{"class": f"{tmp_path}/broken_arm.py:MyArm"}))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a recording notes and says beside its images."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from ropes.common import files
 from ropes.common.arrays import Images
 from ropes.data.recorder.folder import LOG
-from tests.data.recorder.conftest import MakeOptions
-from tests.data.recorder.doubles import ScriptedKind, record
+from ropes.data.recorder.limits import JointLimits, Limits
+from ropes.data.validate import validate
+from tests.data.recorder.conftest import JOINTS, MakeOptions
+from tests.data.recorder.doubles import ScriptedKind, ScriptedRobot, record
 
 
 def test_camera_that_was_opened_again_is_noted(
@@ -25,3 +28,34 @@ def test_camera_that_was_opened_again_is_noted(
     line = "camera cam gave no frame and was opened again; compare its exposure"
     assert f"{line}; the anchor is recorded again\n" in capsys.readouterr().err
     assert [entry["faults"] for entry in files.read_json(tmp_path / "D" / LOG)["anchors"]] == [[], [line]]
+
+
+def test_data_set_is_finished_though_the_last_stop_fails(
+    kind: ScriptedKind,
+    make_options: MakeOptions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def gone(robot: ScriptedRobot) -> None:
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(ScriptedRobot, "stop", gone)
+    record(make_options(kind="scripted"), tmp_path / "D")
+    expected = "THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP (ConnectionError: gone)\n"
+    assert capsys.readouterr().err == expected
+    assert "in 10 frames" in validate(tmp_path / "D", progress=False)
+
+
+def test_log_has_limits_and_versions_of_each_session(
+    kind: ScriptedKind, make_options: MakeOptions, limits: Limits, tmp_path: Path
+) -> None:
+    slow = replace(limits, joints=dict.fromkeys(JOINTS, JointLimits(-1.2, 1.2, 0.5)))
+    record(make_options(kind="scripted", anchors=1), tmp_path / "D")
+    record(make_options(kind="scripted", anchors=2, limits=slow), tmp_path / "D")
+    record(make_options(kind="scripted", anchors=2), tmp_path / "D")  # nothing is left: no session
+    log = files.read_json(tmp_path / "D" / LOG)
+    assert [session["limits"]["joints"]["elbow"] for session in log["sessions"]] == [[-1.2, 1.2, 2.0], [-1.2, 1.2, 0.5]]
+    assert all(session["version"] and session["libraries"] for session in log["sessions"])
+    first, second = (session["began"] for session in log["sessions"])
+    assert first <= log["anchors"][0]["began"] <= second <= log["anchors"][1]["began"]

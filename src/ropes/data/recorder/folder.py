@@ -1,9 +1,10 @@
-"""The folder of a recording: one data file for each episode, and a log that says which episode it is.
+"""The folder of a recording: one data file for each episode, and a log of the episodes and of the sessions.
 
 An episode counts once its file and its entry in the log are written, so a power cut loses one episode at most.  The log
 says for each file the number of the episode in the plan.  Order and length of the plan may therefore change.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class RecordingFolder:
     Args:
         root: the folder.
         identity: entries of `meta/ropes.json` that must agree where a recording goes on.
-        request: all other entries.
+        request: all other entries; the log has those of each session.
         protocol: what an episode is.
 
     Raises:
@@ -63,7 +64,7 @@ class RecordingFolder:
     def __init__(
         self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: RecordingProtocol
     ) -> None:
-        self.root, self._protocol = root, protocol
+        self.root, self._protocol, self._request = root, protocol, dict(request)
         self._content = {**request, **identity}
         files.require_free(root, schema.PROVENANCE)
         path = root / schema.PROVENANCE
@@ -84,6 +85,8 @@ class RecordingFolder:
             self._content = stored
             self.complete = stored.pop("complete", False) is True
             stored.pop("files", None)
+        #: When each session began, its versions and its limits.
+        self._sessions: list[dict[str, Any]] = []
         #: What each file holds; None where it is missing or damaged.
         self.slots = self._read_log()
 
@@ -121,8 +124,10 @@ class RecordingFolder:
             return []
         noun = self._protocol.noun
         try:
-            stored = [_entry(each, noun) for each in files.read_json(self.root / LOG)[f"{noun}s"]]
-        except (KeyError, TypeError, ValueError) as error:
+            log = files.read_json(self.root / LOG)
+            stored = [_entry(each, noun) for each in log[f"{noun}s"]]
+            self._sessions = list(log.get("sessions", []))  # earlier versions have none
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UserError(
                 f"{self.root / LOG} is damaged ({error!r}); restore it or record into a new folder"
             ) from error
@@ -148,6 +153,7 @@ class RecordingFolder:
                 f"{self.root} has cameras {_names(known)} with other views or image sizes than {_names(cameras)} now, "
                 "or in other places; choose an empty or new folder"
             )
+        self._sessions.append({"began": round(time.time(), 3), **self._request})
         self._content["cameras"] = list(cameras)
         files.ensure_output_folder(self.root, schema.PROVENANCE)
         files.write_json(self.root / schema.PROVENANCE, {**self._provenance, "complete": False})
@@ -170,7 +176,8 @@ class RecordingFolder:
         writer.write_shard(self.root, self._shards(slots, cameras)[number], features, images, states)
         self.slots, noun = slots, self._protocol.noun
         # A place that is still empty keeps an entry of no episode.
-        files.write_json(self.root / LOG, {f"{noun}s": [_record(each or _NOBODY, noun) for each in slots]})
+        entries = [_record(each or _NOBODY, noun) for each in slots]
+        files.write_json(self.root / LOG, {f"{noun}s": entries, "sessions": self._sessions})
 
     def finish(self, features: Mapping[str, Any], urdf: Path, *, progress: bool) -> Dataset:
         """Write the metadata of the whole data set."""

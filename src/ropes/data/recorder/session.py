@@ -20,7 +20,7 @@ from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.plan import Plan, Stop
 from ropes.data.recorder.route import Checker, duration
-from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise
+from ropes.data.recorder.stillness import Poser, Settling, Taken, measure_noise
 from ropes.data.recorder.travel import samples
 from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
@@ -28,8 +28,8 @@ from ropes.errors import UserError
 
 #: Times that an episode is recorded again where another try can mend a fault.
 _AGAIN = 1
-#: Number of attempts to stop the arm.
-_STOPS = 5
+#: Number of attempts to stop the arm, and what is said when one succeeds.
+_STOPS, _STOPPED = 5, "the arm is stopped"
 #: Lines about faults of one kind that are printed.
 _LINES = 3
 
@@ -107,7 +107,8 @@ def record(
     except BaseException:
         print(_stopped(robot), file=sys.stderr, flush=True)
         raise
-    asked("the robot", robot.stop)
+    if (line := _stopped(robot)) != _STOPPED:  # all episodes are there: the data set is finished all the same
+        print(line, file=sys.stderr, flush=True)
     return features
 
 
@@ -117,7 +118,7 @@ def _stopped(robot: Robot) -> str:
     for _ in range(_STOPS):
         try:
             robot.stop()
-            return "the arm is stopped"
+            return _STOPPED
         except (Exception, KeyboardInterrupt) as error:  # drivers raise whatever they like
             reason = f"{type(error).__name__}: {error}"
     return f"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP ({reason})"

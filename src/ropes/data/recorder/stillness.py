@@ -93,15 +93,16 @@ def asked(what: str, answer: Callable[[], T]) -> T:
     """Ask a robot or a camera.
 
     Raises:
-        UserError: it does not answer.
+        UserError: it does not answer, or its code fails.
     """
     try:
         return answer()
     except UserError:
         raise
     except Exception as error:  # drivers raise whatever they like
+        failed = "does not answer" if isinstance(error, OSError) else "failed"  # timeouts are OSErrors
         detail = " ".join(str(error).split()) or "no message"
-        raise UserError(f"{what} does not answer: {type(error).__name__}: {detail}") from error
+        raise UserError(f"{what} {failed}: {type(error).__name__}: {detail}") from error
 
 
 def grey(image: Images) -> NDArray[np.float32]:

@@ -138,18 +138,16 @@ def _imported(name: str) -> ModuleType:
 
 
 def _loaded(path: Path) -> ModuleType:
-    """The module in a file; modules beside the file can be imported from it."""
+    """The module in a file; modules beside the file can be imported from it, also later."""
     if not path.is_file():
         raise UserError(f"no file {path}; give class=FILE.py:NAME")
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is no Python file")
-    module = module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.pop(0)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)
+    spec.loader.exec_module(module)
     return module
 
 
