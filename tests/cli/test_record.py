@@ -141,7 +141,9 @@ def test_urdf_limits_need_a_speed_and_a_workspace(options: list[RecordOptions]) 
         ("--robot mine --urdf arm.urdf --limits nowhere.toml", "cannot read the limits nowhere.toml"),
         ("--robot mine --urdf arm.urdf --limits limits.toml --joints wrist", "the limits have no joint 'wrist'"),
         ("--robot mine --urdf arm.urdf --limits limits.toml --colour", "go with --robot simulated; leave them out"),
-        ("--robot mine --urdf arm.urdf --limits limits.toml", "unknown robot 'mine': choose one of simulated"),
+        ("--robot mine --urdf arm.urdf --limits limits.toml --yes", "unknown robot 'mine': choose one of simulated"),
+        ("--robot simulated --ranges -1:1", "--ranges LOW:HIGH for each; got 0 joints and 1 ranges"),
+        ("--robot simulated --cameras side:yaw=0", "--cameras side: no distance, target"),
         ("--robot simulated --speed 0", "--speed is 0; it must be above 0 and finite"),
         ("--robot simulated --speed 9", "may move at 9 rad/s, but panda.urdf allows"),
         ("--robot simulated --workspace 0/0/0:1/1", "is not X/Y/Z:X/Y/Z"),
@@ -186,7 +188,9 @@ def test_moving_a_real_arm_requires_confirmation(
     assert cli.main(["record", *words, "--anchors", "3", "--out", "D"]) == 2
     printed = capsys.readouterr()
     assert printed.err == ("ropes: cannot ask whether the arm may move: standard input is no terminal; give --yes\n")
-    assert "plan: 3 anchors of 5 poses" in printed.out
+    assert (printed.out, robots) == ("", [])  # told before devices are connected and the plan is simulated
+    assert cli.main(["record", *words, "--anchors", "3", "--plan", "--out", "D"]) == 0
+    assert "plan: 3 anchors of 5 poses" in capsys.readouterr().out
     assert not Path("D").exists()
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(isatty=lambda: True))
     for answer in ("n", ""):
@@ -198,4 +202,4 @@ def test_moving_a_real_arm_requires_confirmation(
 
     monkeypatch.setattr("builtins.input", control_d)
     assert refusal(capsys, "record", *words, "--anchors", "3", "--out", "D").endswith("nothing was moved")
-    assert [robot.goals for robot in robots] == [[]] * 4
+    assert [robot.goals for robot in robots] == [[]] * 3

@@ -136,7 +136,7 @@ def parse_ranges(joints: Sequence[str], ranges: Sequence[str]) -> tuple[tuple[fl
     """
     if not joints or len(joints) != len(ranges):
         raise UserError(
-            f"--urdf needs --joints and as many --ranges LOW:HIGH; got {len(joints)} joints and {len(ranges)} ranges"
+            f"give --joints, and one of --ranges LOW:HIGH for each; got {len(joints)} joints and {len(ranges)} ranges"
         )
     pairs = []
     for joint, text in zip(joints, ranges, strict=True):
@@ -189,8 +189,12 @@ def by_name(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
     return found
 
 
-def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
+def parse_cameras(texts: Sequence[str], option: str = "--camera") -> tuple["Camera", ...]:
     """Parse NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=…,roll=…,fov=…] to cameras, in the order given.
+
+    Args:
+        texts: the words of the option.
+        option: its name, for messages.
 
     Raises:
         UserError: a parameter is missing, unknown or no number, or two cameras share a name.
@@ -199,18 +203,18 @@ def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
         raise UserError(
             f"camera {plain[0]}: a simulated camera has a place, {_CAMERA_FORM}; sources are for real robots"
         )
-    cameras = tuple(_camera(text) for text in texts)
+    cameras = tuple(_camera(text, option) for text in texts)
     names = [camera.name for camera in cameras]
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"--camera: two cameras are named {repeated[0]!r}; give each its own name")
+        raise UserError(f"{option}: two cameras are named {repeated[0]!r}; give each its own name")
     return cameras
 
 
-def _camera(text: str) -> "Camera":
+def _camera(text: str, option: str) -> "Camera":
     from ropes.simulation.settings import Camera
 
     name, _, parts = text.partition(":")
-    where = f"--camera {name}"
+    where = f"{option} {name}"
     parameters = dict(part.partition("=")[::2] for part in parts.split(",") if part)
     unknown = parameters.keys() - {"target", "distance", "yaw", *_CAMERA_DEFAULTS}
     missing = {"target", "distance", "yaw"} - parameters.keys()

@@ -1,4 +1,4 @@
-"""`ropes record`: drives an arm through the protocol and records a data set."""
+"""`ropes record`: drives an arm through the poses of a plan and records a data set."""
 
 import math
 import sys
@@ -23,7 +23,10 @@ _SIZE = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    r"""Drive an arm through the protocol and record a data set: one frame of each camera in each pose.
+    r"""Drive an arm through drawn poses and record a data set: one frame of each camera in each pose.
+
+    A policy here is one of two distributions of a joint's angle, not a controller. An anchor is one pose with all
+    joints at their usual angles, plus one pose for each policy of each joint, in which that joint alone has moved.
 
     The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To resume, run the
     same command again. To extend a finished data set, give a larger --anchors or --chains.
@@ -47,7 +50,7 @@ class Record:
     out: Path
     """Folder of the data set."""
     anchors: int | None = None
-    """Anchors of the data set; each has one pose under every regime."""
+    """Anchors of the data set; with six joints each has 13 poses."""
     chains: int | None = None
     """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves five
     times in a chain."""
@@ -64,7 +67,8 @@ class Record:
     limits: Path | None = None
     """File of limits, TOML or JSON: low, high and speed of each joint, and the workspace."""
     speed: float | None = None
-    """Without --limits: largest speed of all joints in rad/s. The ranges are those of the URDF."""
+    """Without --limits: largest speed of all joints in rad/s. Joint limits are the URDF's; --ranges must lie within
+    them."""
     workspace: str | None = None
     """Without --limits: X/Y/Z:X/Y/Z, lowest and highest corner in metres of the box in which the arm must stay; the
     table is at the lowest height of the box."""
@@ -97,7 +101,7 @@ class Record:
     plan: bool = False
     """Print and simulate the plan only."""
     yes: bool = False
-    """Move a real arm without asking."""
+    """Move a real arm without asking; stop where something is in doubt."""
 
     def __post_init__(self) -> None:
         if (self.anchors is None) == (self.chains is None):
@@ -122,7 +126,10 @@ class Record:
         """Record the data set."""
         from ropes.data.recorder.record import record_data
 
-        if record_data(self._options(), self.out) is not None:
+        options = self._options()
+        if options.ask is not None and not self.plan:
+            _require_terminal()  # before devices are connected and a long plan is simulated
+        if record_data(options, self.out) is not None:
             write_options(self, options_beside(self.out))
             print(f"wrote {self.out}")
 
@@ -167,7 +174,7 @@ class Record:
             "urdf": None if self.urdf is None else str(self.urdf),
             "ranges": parse_ranges(joints, self.ranges) if self.ranges else (),
             "simulated": self._simulated,
-            "cameras": parse_cameras(self.cameras) if self._simulated else (),
+            "cameras": parse_cameras(self.cameras, "--cameras") if self._simulated else (),
             "image_size": size.get(None, _SIZE),
         }
         return ArmOptions(**shared_options(self, ArmOptions) | parsed)
@@ -189,14 +196,22 @@ class Record:
         }
 
 
+def _require_terminal() -> None:
+    """Check that somebody can be asked.
+
+    Raises:
+        UserError: standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise UserError("cannot ask whether the arm may move: standard input is no terminal; give --yes")
+
+
 def _ask(question: str) -> None:
     """Ask a question on the arm, whose answer must be yes.
 
     Raises:
-        UserError: standard input is no terminal, or the answer is no.
+        UserError: the answer is no.
     """
-    if not sys.stdin.isatty():
-        raise UserError("cannot ask whether the arm may move: standard input is no terminal; give --yes")
     try:
         answer = input(f"{question} [y/N] ")
     except EOFError:  # Ctrl-D

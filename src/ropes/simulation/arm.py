@@ -106,7 +106,7 @@ def _require_whole_arm(robot: Robot, drawable: Mapping[str, tuple[float, float]]
             how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
             raise UserError(
                 f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "
-                "distance, or omit --camera to have two views computed"
+                "distance, or leave the cameras out to have two views computed"
             )
 
 

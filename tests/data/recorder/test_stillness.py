@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Images
 from ropes.data.recorder.stillness import Noise, Poser, Settling, measure_noise, read_positions, take
-from ropes.data.recorder.travel import progress_at
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
@@ -85,11 +84,14 @@ def test_arm_outside_its_range_is_reported() -> None:
 
 
 class InTurn(ScriptedRobot):
-    """Moves one joint after the other."""
+    """Moves one joint after the other, from zero."""
 
     def at(self, time: float) -> NDArray[np.float64]:
-        done = 2 * progress_at(max(0.0, time - self._began), self._total)
-        return self._start + np.clip([done, done - 1], 0, 1) * (self._goal - self._start)
+        straight = super().at(time)
+        if not self.goals:
+            return straight
+        done = 2 * straight[0] / self.goals[-1][0]
+        return np.clip([done, done - 1], 0, 1) * self.goals[-1]
 
 
 def test_arm_that_leaves_the_straight_line_is_reported() -> None:
