@@ -193,6 +193,16 @@ def test_pairs_differ_in_one_factor(source: Path, images: Images, tmp_path: Path
         np.testing.assert_array_equal(picture, grid[0, 0, int(size), int(height), int(background), *at])
 
 
+def test_order_of_the_camera_heights_changes_nothing(source: Path, tmp_path: Path) -> None:
+    trees = []
+    for cameras in (("bottom", "top"), ("top", "bottom")):
+        out = tmp_path / cameras[0]
+        dataset = import_factors(source, out=out, samples=100, test_samples=0, cameras=cameras, progress=False)
+        assert not list(faults(dataset, progress=False))  # with heights in no order, some pairs were of one image
+        trees.append(tiny.tree(out))
+    assert trees[0] == trees[1]
+
+
 @pytest.mark.parametrize(
     ("fixed", "cameras", "line"),
     [

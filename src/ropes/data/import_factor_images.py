@@ -1,7 +1,9 @@
 """Converts images with factors, of a table or of the causal chambers, into a data set."""
 
+import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +88,12 @@ def import_factor_images(
     request = {
         **building.versions(),
         "source": dict(source.record),
-        "import": {"factors": list(source.names), "test_share": test_share, "seed": seed},
+        "import": {
+            "factors": list(source.names),
+            "test_share": test_share,
+            "seed": seed,
+            **_regimes_record(source.regimes),
+        },
         "setting": {"backgrounds": None},
         "cameras": [{"name": CAMERA, "view": view.to_dict()}],
     }
@@ -112,6 +119,14 @@ def import_factor_images(
             images_per_shard=max(1, BYTES_PER_SHARD // int(np.prod(shape))),
         )
     return ImportedFactors(dataset=dataset)
+
+
+def _regimes_record(regimes: Sequence[Regime]) -> dict[str, str]:
+    """The entry of a request with the SHA-256 of the regimes of all images; none where no image has an intervention."""
+    if set(regimes) <= {Regime()}:
+        return {}
+    names = json.dumps([regime.name for regime in regimes])
+    return {"regimes_sha256": hashlib.sha256(names.encode()).hexdigest()}
 
 
 def _splits(source: FactorImages, test_share: float, seed: int, where: str) -> dict[str, Ints]:

@@ -169,7 +169,7 @@ def import_factors(
         "samples": samples,
         "test_samples": test_samples,
         "labelled": labelled,
-        "setting": {"name": MPI3D_FACTORS, "camera_heights": list(cameras) or list(CAMERAS)},
+        "setting": {"name": MPI3D_FACTORS, "camera_heights": [CAMERAS[k] for k in allowed[HEIGHT]]},
     }
 
     def states() -> dict[str, Floats]:

@@ -179,7 +179,7 @@ def allowed_numbers(
             raise UserError(f"{name} has values 0 to {size - 1}, not {number}")
         allowed[NAMES.index(name)] = np.array([number])
     if cameras:
-        allowed[HEIGHT] = np.array([CAMERAS.index(camera) for camera in cameras])
+        allowed[HEIGHT] = np.sort([CAMERAS.index(camera) for camera in cameras])
     return tuple(allowed)
 
 

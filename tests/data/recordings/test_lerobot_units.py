@@ -58,6 +58,10 @@ def test_an_so101_in_percent_needs_its_calibration(copied: Callable[[Path], Path
     # Half of 2,048 steps of 4,095 a turn to each side, and half of half a turn.
     expected = [180 * 2048 / 4095, -90.0, 45.0]
     np.testing.assert_allclose(stored(dataset)[0], expected, atol=1e-4)
+    file.write_text(json.dumps(content | {"shoulder_pan": motor | {"range_max": 2048}}))
+    with pytest.raises(UserError, match="holds something else, a data set with another import"):
+        import_one(source, policies=table, state="percent", streams=streams)
+    file.write_text(json.dumps(content))
     with pytest.raises(UserError, match="--state percent needs --lerobot-calibration FILE"):
         import_one(source, "no-file", state="percent")
     with pytest.raises(UserError, match="goes with --state percent, not with --state degrees"):

@@ -183,6 +183,7 @@ class _Camera:
 
 def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
     """The options that decide what a data set holds, as JSON can hold them."""
+    calibration = options.streams.calibration
     return {
         "frames": streams.selection,
         "group": options.group,
@@ -194,6 +195,7 @@ def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
         "policy_column": options.streams.policy_column,
         "joint_columns": list(options.streams.joint_columns),
         "offset": options.streams.offset,
+        **({} if calibration is None else {"lerobot_calibration": files.sha256(calibration)}),
     }
 
 
