@@ -38,8 +38,9 @@ def test_an_interrupted_import_is_not_resumed_with_other_regimes(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "data"
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(writer, "finish", interrupt)
-        import_factor_images(read_factor_table(table, ABOVE), out=out, progress=False)
+        with pytest.raises(KeyboardInterrupt):
+            import_factor_images(read_factor_table(table, ABOVE), out=out, progress=False)
     with pytest.raises(UserError, match="holds something else, a data set with another import"):
         import_factor_images(read_factor_table(table, WITH_POLICIES), out=out, progress=False)

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +92,7 @@ def test_single_joint_is_stored_as_a_plain_column(make_tiny: MakeTiny) -> None:
     images = {"train": rng.integers(0, 256, (3, 3, 2, 8, 8), dtype=np.uint8)}
     made = make_tiny(
         images=images,
-        states={"train": np.arange(9.0)},
+        states={"train": np.arange(9.0).reshape(3, 3, 1)},
         joints=("elbow",),
         regimes=(Regime(), Regime("elbow", 1), Regime("elbow", 2)),
     )
@@ -132,3 +133,36 @@ def test_nonfinite_angles_are_refused_before_writing(angle: float, make_tiny: Ma
 def test_mismatched_shapes_are_refused(make_tiny: MakeTiny) -> None:
     with pytest.raises(UserError, match="not one frame a regime"):
         make_tiny(images={"train": np.zeros((2, 3, 2, 8, 8), np.uint8)})
+
+
+TRAIN, TEST = np.zeros((7, 5, 2)), np.zeros((9, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"states": {"train": np.zeros((14, 5, 2)), "test-id": TEST}}, r"have shape \(14, 5, 2\), not \(7, 5, 2\)"),
+        ({"states": {"train": TRAIN.transpose(0, 2, 1), "test-id": TEST}}, r"have shape \(7, 2, 5\), not \(7, 5, 2\)"),
+        (
+            {"states": {"train": TRAIN[:5], "test-id": TEST}},
+            r"have shape \(5, 5, 2\), not .*: episodes, frames, joints",
+        ),
+        ({"states": {"train": TRAIN}}, "states have splits train, and images train, test-id; give equal splits"),
+        ({"states": {"train": [[0, 1], [2]], "test-id": TEST}}, "states of split 'train' are no array of numbers"),
+        ({"cameras": ("left", "left")}, "camera 'left' is given twice; give each camera once"),
+        ({"cameras": ("left", "a/b")}, "camera 'a/b' cannot name a folder; give a name without slashes"),
+        ({"cameras": ()}, "there is no camera; give at least one"),
+        ({"joints": ("elbow", "elbow")}, "joint 'elbow' is given twice"),
+        ({"regimes": (Regime(),) * 5}, "regime 'observational' is given twice"),
+        ({"regimes": ()}, "there is no regime; give at least one"),
+        ({"images": {}}, "there are no images; give those of at least one split"),
+        ({"images": {"train": np.zeros((0, 5, 2, 8, 8), np.uint8)}}, "split 'train' has no episode; leave it out"),
+        ({"images": {"train": np.zeros((2, 5, 2, 8, 8), np.uint8).tolist()}}, "are int64; give 8-bit levels, uint8"),
+    ],
+)
+def test_wrong_arrays_are_refused_before_writing(
+    options: dict[str, Any], line: str, make_tiny: MakeTiny, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=line):
+        make_tiny(**options)
+    assert not (tmp_path / "tiny").exists()
