@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from ropes.causal.scm import Regime
 from ropes.data.dream import holds_dream, read_dream
 from ropes.data.import_dream import LABELS, DreamOptions, import_dream
-from ropes.data.layout import open_dataset
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
@@ -95,6 +95,19 @@ def test_moving_camera_has_a_pose_in_each_frame(unit: float, prefix: str, tmp_pa
     poses = np.array(table["locations"].to_pylist()).reshape(5, 7, 3)
     points = rigid_motions(dream_files.keypoints(dream_files.angles(5))[:, np.argsort(dream_files.KEYPOINTS)], poses)[1]
     assert points.max() < 1e-9
+
+
+def test_keypoints_are_checked_and_are_no_part_of_a_copy_without_labels(few: Path, tmp_path: Path) -> None:
+    dataset = import_dream(few, out=tmp_path / "data", options=DreamOptions(), progress=False).dataset
+    stripped = copy_without_labels(dataset.path, tmp_path / "stripped")
+    assert not (stripped.path / LABELS).exists()
+    validate(stripped.path, progress=False)
+    content = (dataset.path / LABELS).read_bytes()
+    (dataset.path / LABELS).write_bytes(content[:-9])
+    with pytest.raises(UserError, match=r"meta/dream\.parquet: changed since it was written"):
+        validate(dataset.path, progress=False)
+    import_dream(few, out=tmp_path / "data", options=DreamOptions(), progress=False)
+    assert (dataset.path / LABELS).read_bytes() == content
 
 
 def test_folder_without_camera_settings_has_no_intrinsics(few: Path, tmp_path: Path) -> None:

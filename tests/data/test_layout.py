@@ -77,6 +77,15 @@ def test_stripping_keeps_all_training_inputs(tiny: Tiny, tmp_path: Path) -> None
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_other_files_are_not_in_a_copy_without_labels(tiny: Tiny, tmp_path: Path) -> None:
+    (tiny.path / "meta/mine").mkdir()
+    (tiny.path / "meta/mine/keypoints.parquet").write_bytes(b"angles follow from them")
+    (tiny.path / "meta/recording.json").write_text("{}")
+    stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
+    kept = {path.name for path in stripped.path.glob("meta/*")}
+    assert kept == {"episodes", "info.json", "interventions.json", "ropes.json", "stats.json", "tasks.parquet"}
+
+
 def test_checksum_distinguishes_training_inputs(tiny: Tiny, make_tiny: MakeTiny) -> None:
     other = make_tiny("other", images={**tiny.images, "train": tiny.images["train"][::-1]})
     renamed = make_tiny("renamed", cameras=("right", "behind"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
 
 import ropes
 from ropes.causal.scm import Regime
@@ -113,6 +114,7 @@ def build(
     urdf: Path | None = None,
     work: str = "rendering, poses",
     images_per_shard: int | None = None,
+    tables: Mapping[str, pa.Table] | None = None,
 ) -> Dataset:
     """Make a data set, resume an interrupted build, or repair a damaged data set.
 
@@ -130,13 +132,15 @@ def build(
         urdf: URDF file of the arm; `meta/robot.urdf` stores its links and joints.
         work: name of the work in the display of progress.
         images_per_shard: approximate number of images in a data file; that of the writer if None.
+        tables: path of a further file, relative to the data set's folder → its table.
 
     Raises:
         UserError: `out` holds something else.
     """
     root, cameras = stores.location(out), sum(name.startswith(schema.IMAGES) for name in features)
     shards = writer.plan_shards(plans, cameras, images_per_shard or writer.IMAGES_PER_SHARD)
-    paths = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
+    tables = tables or {}
+    paths = [*(shard.path for shard in shards), *tables, *([] if urdf is None else [schema.ROBOT])]
     if (checksums := finished(root, request)) is not None:
         if not (damaged := _damaged(root, paths, checksums)):
             return open_dataset(root)
@@ -158,6 +162,8 @@ def build(
     if isinstance(root, Path):
         for left in root.rglob(".*.part"):  # by a killed process
             left.unlink()
+    for name, table in tables.items():
+        parquet.write_table(root / name, table)
     if urdf is not None:
         files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(
@@ -166,6 +172,7 @@ def build(
         features=features,
         regimes=regimes,
         provenance=request,
+        further=tuple(tables),
         robot_type=robot_type,
         progress=progress,
     )

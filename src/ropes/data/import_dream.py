@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ropes.causal.scm import Regime
 from ropes.common import files
@@ -159,8 +158,8 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
             urdf=urdf_path,
             work="importing, frames",
             images_per_shard=max(1, BYTES_PER_SHARD // int(np.prod(shape))),
+            tables={LABELS: _labels(frames, unit, poses)},
         )
-    _write_labels(out / LABELS, frames, unit, poses)
     return ImportedDream(dataset=dataset, robot=frames.robot, residual=residual, moves=not still)
 
 
@@ -220,7 +219,7 @@ def _episodes(split: str, frames: int) -> Iterator[SplitPlan]:
             yield SplitPlan(name=split, episodes=episodes, tasks=(0,) * length)
 
 
-def _write_labels(path: Path, frames: DreamFrames, unit: float, poses: Floats) -> None:
+def _labels(frames: DreamFrames, unit: float, poses: Floats) -> pa.Table:
     """Number, pose of the base in the camera's frame, and keypoints of each frame, in metres and pixels."""
     columns = {
         "frame": list(frames.names),
@@ -228,5 +227,4 @@ def _write_labels(path: Path, frames: DreamFrames, unit: float, poses: Floats) -
         "locations": list(unit * frames.locations.reshape(len(frames), -1)),
         "projections": list(frames.projections.reshape(len(frames), -1)),
     }
-    with files.atomic_path(path) as temporary:
-        pq.write_table(pa.table(columns), temporary)
+    return pa.table(columns)

@@ -18,6 +18,8 @@ from ropes.errors import UserError
 __all__ = ["EXPORT_FILE", "Dataset", "Frames", "copy_without_labels", "dataset_folder", "export_images", "open_dataset"]
 #: Records data set, split and count, so that two exports do not mix.
 EXPORT_FILE = "export.json"
+#: Files that a copy without labels takes over as they are, where they exist; it writes all others anew, or lacks them.
+_COPIED = (schema.TASKS, schema.INTERVENTIONS, schema.STATS, schema.ROBOT)
 
 
 def dataset_folder(data: Dataset | Location | str) -> Location:
@@ -131,7 +133,8 @@ def copy_without_labels(source: Location | str, target: Path | str) -> Dataset:
     """Copy a data set without joint angles; the training input stays the same.
 
     Commanded positions (`action`) and the seed are removed as well: the seed reproduces the angles.  The policies'
-    distributions stay, because Bayes floors are computed from them.  With these, a small seed can be guessed.
+    distributions stay, because Bayes floors are computed from them.  With these, a small seed can be guessed.  Further
+    files under `meta/`, such as DREAM's keypoints or a recorder's log, are left out: angles may follow from them.
 
     Args:
         source: folder of the data set.
@@ -156,12 +159,11 @@ def copy_without_labels(source: Location | str, target: Path | str) -> Dataset:
 
 
 def _copy_without_states(dataset: Dataset, target: Path) -> None:
-    for path in sorted(stores.glob(dataset.path, "meta/**/*")):
-        if stores.is_file(path) and not path.name.endswith(".part"):
-            copy = target / dataset.name_of(path)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            with fetched(path) as local:
-                shutil.copyfile(local, copy)
+    (target / schema.INFO).parent.mkdir(parents=True)
+    for name in _COPIED:
+        if stores.is_file(dataset.path / name):
+            with fetched(dataset.path / name) as local:
+                shutil.copyfile(local, target / name)
     features = {name: feature for name, feature in dataset.info["features"].items() if not schema.holds_angles(name)}
     files.write_json(target / schema.INFO, {**dataset.info, "features": features})
     if (target / schema.STATS).exists():
@@ -175,6 +177,7 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
         checksums = {
             name: {**recorded, "sha256": sha256(target / name)}
             for name, recorded in dataset.provenance["files"].items()
+            if (target / name).is_file()
         }
         # `ropes simulate` compares these values, and does not take the copy for the original.
         changes = {"state": False, "files": checksums} | ({"seed": None} if "seed" in dataset.provenance else {})

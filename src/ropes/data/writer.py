@@ -184,6 +184,7 @@ def finish(
     features: Mapping[str, Any],
     regimes: Sequence[Regime] | Sequence[Action],
     provenance: Mapping[str, Any],
+    further: Sequence[str] = (),
     robot_type: str | None = None,
     progress: bool = False,
 ) -> None:
@@ -195,6 +196,7 @@ def finish(
         features: see `schema.features`.
         regimes: regime or action of each task index.
         provenance: content of `meta/ropes.json` without the checksums.
+        further: paths of further files to put among the checksums, relative to the folder.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
     """
@@ -217,7 +219,7 @@ def finish(
     files.write_json(root / schema.STATS, moments.to_dict())
     files.write_json(root / schema.INFO, info(shards, features, len(names), robot_type))
     robot = [schema.ROBOT] if stores.is_file(root / schema.ROBOT) else []
-    checksums |= {path: {"sha256": sha256(root / path)} for path in (*schema.METADATA, *robot)}
+    checksums |= {path: {"sha256": sha256(root / path)} for path in (*schema.METADATA, *robot, *further)}
     files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
 
 
@@ -245,16 +247,15 @@ def write_arrays(
         images_per_shard: approximate number of images in a data file.
 
     Raises:
-        UserError: the folder holds something, an angle is not finite, images are not 8-bit grey or RGB, or shapes do
-            not match.
+        UserError: the folder holds something, names are missing, repeated or wrong, an angle is not finite, images are
+            not 8-bit grey or RGB, or splits or shapes do not match.  Nothing is written then.
     """
     files.require_free(root, schema.PROVENANCE)
     if (root / schema.PROVENANCE).exists():
         raise UserError(f"{root} holds a data set already; choose an empty or new folder")
-    for name, angles in (states or {}).items():
-        if not np.isfinite(angles).all():
-            raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
+    arrays.require_names(cameras, joints, regimes)
     parts = arrays.by_camera(images, cameras, len(regimes))
+    angles = None if states is None else arrays.states_of(states, parts, joints)
     shapes, plans = arrays.shapes(parts), []
     for name, by_name in parts.items():
         length = by_name[cameras[0]].shape
@@ -267,7 +268,7 @@ def write_arrays(
         first = shard.first_row // len(shard.tasks[0])
         episodes = slice(first, first + shard.episodes)
         views = [parts[shard.split][camera][episodes].reshape(-1, *shapes[camera]) for camera in cameras]
-        values = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
+        values = None if angles is None else angles[shard.split].reshape(-1, len(joints))[rows]
         encoded = [[png.encode(view) for view in pose] for pose in zip(*views, strict=True)]
         write_shard(root, shard, features, encoded, values)
     provenance = {"schema": 1, "cameras": [{"name": name} for name in cameras]}
