@@ -114,7 +114,7 @@ def test_folder_without_camera_settings_has_no_intrinsics(few: Path, tmp_path: P
     (few / "_camera_settings.json").unlink()
     dataset = import_dream(few, out=tmp_path / "data", options=DreamOptions(), progress=False).dataset
     assert dataset.provenance is not None
-    assert set(dataset.provenance["cameras"][0]) == {"name", "view"}
+    assert set(dataset.provenance["cameras"][0]) == {"name", "view", "source_size"}
 
 
 def test_other_folders_are_not_recognised(few: Path, tmp_path: Path) -> None:

@@ -239,7 +239,12 @@ def _remove_empty_meta(folder: Path) -> None:
 
 
 def _comparable(key: str, value: Any) -> Any:
-    """A value of the request, without the name of the robot's file: the request also has the file's checksum."""
+    """A value of the request, without what follows from others: name of the robot's file, sizes of a source's images.
+
+    Earlier versions did not record these sizes.
+    """
+    if key == "cameras" and isinstance(value, list):
+        return [{**camera, "source_size": None} if isinstance(camera, dict) else camera for camera in value]
     if key != "setting" or not isinstance(value, dict) or not isinstance(value.get("robot"), dict):
         return value
     return {**value, "robot": {name: part for name, part in value["robot"].items() if name != "urdf"}}

@@ -196,8 +196,8 @@ def _stored(frames: DreamFrames, view: View, row: int, camera: str = CAMERA) -> 
 def _camera_record(
     frames: DreamFrames, options: DreamOptions, size: tuple[int, int], shape: tuple[int, ...], pose: Floats | None
 ) -> dict[str, object]:
-    """Name, width and height of the stored images; intrinsics and the arm's pose where they are known."""
-    record: dict[str, object] = {"name": options.camera, "view": options.view.to_dict()}
+    """Name, view and size of the camera's images; intrinsics, size of stored ones and pose where they are known."""
+    record: dict[str, object] = {"name": options.camera, "view": options.view.to_dict(), "source_size": list(size)}
     matrix = None if frames.camera is None else intrinsics(frames.camera, options.view, size)
     if matrix is None:
         return record

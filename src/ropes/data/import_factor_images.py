@@ -81,7 +81,7 @@ def import_factor_images(
     where, view = str(source.record["name"]), view or View()
     require_regimes(source.regimes, source.names, where)
     files.require_free(out, schema.PROVENANCE)
-    require_one_size(source.images)
+    size = require_one_size(source.images)
     shape = _stored(source, view, 0).shape
     regimes = ordered((regime.name for regime in source.regimes), source.names)
     rows = _splits(source, test_share, seed, where)
@@ -95,7 +95,7 @@ def import_factor_images(
             **_regimes_record(source.regimes),
         },
         "setting": {"backgrounds": None},
-        "cameras": [{"name": CAMERA, "view": view.to_dict()}],
+        "cameras": [{"name": CAMERA, "view": view.to_dict(), "source_size": list(size)}],
     }
 
     def states() -> Mapping[str, Floats]:

@@ -36,7 +36,9 @@ def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
 def views_of(dataset: Dataset) -> dict[str, dict[str, Any]]:
     """Camera → how a recording or an import turned and cropped its images; rendered cameras have no entry.
 
-    Each is a `ropes.data.recordings.views.View` as a dictionary.
+    Each is a `ropes.data.recordings.views.View` as a dictionary, and `source_size`, height and width of the camera's
+    own images in pixels, where it is known.
     """
     records = (dataset.provenance or {}).get("cameras", [])
-    return {record["name"]: record["view"] for record in records if "view" in record}
+    sizes = {record["name"]: {"source_size": record["source_size"]} for record in records if "source_size" in record}
+    return {record["name"]: record["view"] | sizes.get(record["name"], {}) for record in records if "view" in record}

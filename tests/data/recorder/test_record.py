@@ -12,6 +12,7 @@ from ropes.common import files
 from ropes.common.arrays import Images
 from ropes.data import schema
 from ropes.data.layout import open_dataset
+from ropes.data.origin import views_of
 from ropes.data.recorder.folder import LOG
 from ropes.data.recordings.views import View
 from ropes.data.validate import validate
@@ -195,6 +196,8 @@ def test_folder_with_a_different_recording_is_refused(
 ) -> None:
     out = tmp_path / "D"
     record(make_options(kind="scripted", anchors=1), out)
+    (shown,) = views_of(open_dataset(out)).values()
+    assert shown["source_size"] == [32, 32]
     before = tiny.tree(out)
     for changes, what in (({"seed": 1}, "seed 0"), ({"state": False}, "state True")):
         with pytest.raises(UserError, match=rf"holds another recording \({what}"):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ropes.common.files import read_json, write_json
+from ropes.data import schema
 from ropes.data.recordings import look, preview, survey
 from ropes.data.recordings.dwells import doubt, rest_level, still_by_images
 from ropes.data.recordings.plan import ImportOptions
@@ -67,6 +69,15 @@ def test_import_hashes_its_frames_once(filmed: Path, import_one: ImportOne, monk
         monkeypatch.setattr(module, "digest", counted)
     import_one(filmed, crop_to_motion=True)
     assert len(calls) == 1
+
+
+def test_earlier_import_without_the_size_of_the_camera_images_stays(filmed: Path, import_one: ImportOne) -> None:
+    path = import_one(filmed).dataset.path / schema.PROVENANCE
+    content = read_json(path)
+    assert content["cameras"][0].pop("source_size") == [48, 64]
+    write_json(path, content)
+    import_one(filmed)
+    assert read_json(path) == content
 
 
 def test_refused_import_leaves_the_finished_data_set_unchanged(

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from ropes.data.recordings.views import View
+from ropes.data.recordings.views import View, for_size
 from ropes.errors import UserError
 from ropes.inference.live.frames import Board, Fit, Frame
 from tests.estimators import run_of
@@ -107,6 +107,28 @@ def test_frames_are_turned_and_cropped_as_the_training_images_were() -> None:
     assert np.array_equal(Fit(run, raw=False)("right", stored), stored)
     with pytest.raises(UserError, match=r"--crop left=4,8,20,24 is not inside the image of 16x16 pixels"):
         fit("left", np.zeros((16, 16), np.uint8))
+
+
+def test_recorded_crop_is_scaled_to_another_resolution() -> None:
+    view = View(rotate=90, crop=(0, 80, 480, 480), size=128).to_dict() | {"source_size": [480, 640]}
+    run = run_of(image_shapes=((128, 128), (128, 128)), views=dict.fromkeys(CAMERAS, view))
+    fit, image = Fit(run), np.zeros((960, 1280), np.uint8)
+    image[:, 160:1120] = 200  # what the crop shows of 480 rows, in twice as many
+    assert (fit("right", image[::2, ::2]) == 200).all()
+    assert (fit("right", image) == 200).all()
+    line = "camera left gives images of 1280x720 pixels; those of the recording had 640x480: set that resolution, or "
+    with pytest.raises(UserError, match=line):
+        fit("left", image[:720])
+    assert (Fit(run, crop={"left": (0, 200, 720, 720)})("left", image[:720]) == 200).all()
+    with pytest.raises(UserError, match="use a camera with more pixels"):
+        fit("left", image[::10, ::10])
+
+
+@pytest.mark.parametrize(("left", "across"), [(0, 3), (1, 5), (3, 3), (2, 4)])
+def test_scaled_crop_is_inside_the_image(left: int, across: int) -> None:
+    view = for_size(View(crop=(left, left, across, across)), "left", (6, 6), (9, 9))
+    assert view.crop is not None
+    assert max(view.crop[0] + view.crop[2], view.crop[1] + view.crop[3]) <= 9
 
 
 def test_other_shapes_are_refused_with_a_suggested_crop() -> None:

@@ -153,7 +153,8 @@ def _described(devices: Devices, name: str, shape: Sequence[int]) -> dict[str, A
     """The record of a camera, with intrinsics and extrinsics of the stored images where they are known."""
     view, pinhole = devices.views[name], devices.cameras[name].pinhole()
     parameters = {} if pinhole is None else stored_camera(pinhole, view).to_record()
-    return {**parameters, "name": name, "view": view.to_dict(), "shape": list(shape)}
+    source = list(devices.first[name].shape[:2])
+    return {**parameters, "name": name, "view": view.to_dict(), "source_size": source, "shape": list(shape)}
 
 
 def _pace(episodes: str, robot: float, wall: float) -> str:

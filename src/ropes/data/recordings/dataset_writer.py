@@ -148,8 +148,8 @@ class _Camera:
         return self._recording.images(self.name, self._frames(rows))
 
     def record(self) -> dict[str, object]:
-        """Name and view; intrinsics, width and height of the stored images where the calibration is known."""
-        content: dict[str, object] = {"name": self.name, "view": self._view.to_dict()}
+        """Name, view and size of the camera's images; intrinsics and size of the stored ones if it is calibrated."""
+        content: dict[str, object] = {"name": self.name, "view": self._view.to_dict(), "source_size": list(self._size)}
         calibration = getattr(self._recording, "calibrations", {}).get(self.name)
         matrix = None if calibration is None else intrinsics(calibration, self._view, self._size)
         if matrix is None:

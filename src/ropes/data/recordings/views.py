@@ -1,7 +1,7 @@
 """How the images of a camera are turned, cropped, resized and turned to grey."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -79,6 +79,34 @@ class View:
     def to_dict(self) -> dict[str, object]:
         """A JSON-able description."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def for_size(view: View, camera: str, source: tuple[int, int], size: tuple[int, int]) -> View:
+    """The view of a camera whose images have another size than those that its crop was made for.
+
+    Args:
+        view: with a crop.
+        camera: its name.
+        source: height and width of the images that the crop was made for, pixels.
+        size: height and width of the images now, pixels.
+
+    Returns:
+        The view, its crop scaled.
+
+    Raises:
+        UserError: the two sizes differ in shape.
+    """
+    if source == size or view.crop is None:
+        return view
+    if source[0] * size[1] != source[1] * size[0]:
+        raise UserError(
+            f"camera {camera} gives images of {size[1]}x{size[0]} pixels; those of the recording had "
+            f"{source[1]}x{source[0]}: set that resolution, or give --crop {camera}=LEFT,TOP,WIDTH,HEIGHT"
+        )
+    left, top, width, height = view.crop
+    edges = (left, top, left + width, top + height)
+    left, top, right, bottom = (round(each * size[0] / source[0]) for each in edges)
+    return replace(view, crop=(left, top, right - left, bottom - top))
 
 
 def views_as_recorded(

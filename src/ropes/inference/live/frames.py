@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ropes.common.arrays import Floats, Images
-from ropes.data.recordings.views import Box, views_as_recorded
+from ropes.data.recordings.views import Box, for_size, views_as_recorded
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
@@ -48,6 +48,8 @@ class Frame:
 class Fit:
     """Turns, crops and shrinks each camera's images to the shape that a run reads.
 
+    The crop of a recording is scaled to images of another resolution of the same shape, where the recording's is known.
+
     Args:
         run: identity of the run.
         rotate: camera → degrees clockwise; None is the key for all cameras.
@@ -72,6 +74,7 @@ class Fit:
             raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
         self._shapes = dict(zip(run.cameras, run.shapes, strict=True))
         self._views = views_as_recorded(self._shapes, run.views if raw else {}, rotate, crop)
+        self._sources = {camera: view["source_size"] for camera, view in run.views.items() if "source_size" in view}
         self._cropped = set() if None in crop else {camera for camera in run.cameras if camera not in crop}
         self._checked: dict[str, tuple[int, ...]] = {}
 
@@ -79,11 +82,15 @@ class Fit:
         """An image of a camera in the shape that the run reads.
 
         Raises:
-            UserError: the crop is outside the image, or the result has another shape.
+            UserError: the crop is outside the image, the recording had images of another shape, or the result has.
         """
         view, shape = self._views[camera], self._shapes[camera]
-        if camera in self._cropped and view.turned(image).shape[:2] == shape[:2]:
-            view = replace(view, crop=None)  # a whole camera's image is larger than what was cropped from it
+        if camera in self._cropped:
+            if view.turned(image).shape[:2] == shape[:2]:
+                view = replace(view, crop=None)  # a whole camera's image is larger than what was cropped from it
+            elif camera in self._sources:
+                height, width = self._sources[camera]
+                view = for_size(view, camera, (height, width), (image.shape[0], image.shape[1]))
         if view.crop is not None and self._checked.get(camera) != image.shape:
             view.require_inside(camera, image)
             self._checked[camera] = image.shape
