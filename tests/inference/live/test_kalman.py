@@ -56,3 +56,18 @@ def test_old_measurements_are_ignored_and_a_gap_resets_the_filter() -> None:
     assert again.angles == pytest.approx(before.angles)
     anew = kalman(5.0, np.array([-2.0]), std)
     assert (anew.angles[0], anew.velocities[0], anew.std[0]) == pytest.approx((-2.0, 0.0, 0.1))
+
+
+def test_predicted_state_moves_on_without_a_measurement() -> None:
+    kalman, std = Kalman(2.0), np.array([0.02])
+    assert kalman.predicted(0.0) is None
+    for k in range(20):
+        found = kalman(0.1 * k, np.array([0.05 * k]), std)
+    later = kalman.predicted(2.1)
+    assert later is not None
+    assert later.velocities == pytest.approx(found.velocities)
+    assert later.angles == pytest.approx(found.angles + 0.2 * found.velocities)
+    assert later.std[0] > found.std[0]
+    after = kalman(2.2, np.array([1.1]), std)  # which the prediction has not changed
+    assert after.angles[0] == pytest.approx(1.1, abs=0.01)
+    assert kalman.predicted(3.3) is None

@@ -157,6 +157,12 @@ def test_mcap_file_uses_foxglove_schemas(tmp_path: Path) -> None:
     assert np.abs(decoded.astype(int) - tiny.draw(ANGLES)[0]).mean() < 10
 
 
+def test_mcap_file_without_estimates_is_removed(tmp_path: Path) -> None:
+    for _ in range(2):  # the first one does not prevent the second one
+        McapLog(tmp_path / "live.mcap").close()
+        assert not list(tmp_path.iterdir())
+
+
 class FakeRos:
     """A rosbridge that answers at port 9090 only, and is gone later."""
 

@@ -137,6 +137,12 @@ def test_damaged_image_and_missing_folder_are_reported(tmp_path: Path, monkeypat
         Folders(folders={"right": tmp_path / "gone"})
 
 
+def test_images_of_16_bits_are_refused_at_once(tmp_path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 40_000, np.uint16)).save(tmp_path / "0.png")
+    with pytest.raises(UserError, match=r"0.png: I;16\w* image; images must be 8-bit grey or RGB"):
+        next(Folders(folders={"right": tmp_path}).captures(0.0))
+
+
 def test_data_set_source_includes_true_angles(tiny_data: Path) -> None:
     dataset = open_dataset(tiny_data)
     source = Recorded(run=run_of(), dataset=dataset, rate=200.0)

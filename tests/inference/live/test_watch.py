@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
 from ropes.inference.live.frames import Capture, Fit
 from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.sources import Folders, Recorded, Source
@@ -127,7 +129,6 @@ def test_watch_requires_calibration_and_the_filter_standard_deviations() -> None
 @pytest.mark.slow
 def test_filter_uses_the_standard_deviations_of_the_estimator(tiny_run: Path, tiny_data: Path) -> None:
     from ropes.inference.calibration import Calibration
-    from ropes.inference.estimator import Estimator
 
     estimator = Estimator.load(tiny_run)
     estimator.calibration = Calibration(np.ones(2), np.zeros(2), 9)
@@ -142,3 +143,30 @@ def test_filter_uses_the_standard_deviations_of_the_estimator(tiny_run: Path, ti
     np.testing.assert_allclose(first.filtered.std, std, rtol=1e-4)
     assert (last.filtered.std < std.max()).all()
     assert list(last.to_dict()["filtered"]) == ["joints", "velocities", "std"]
+
+
+def test_poses_out_of_distribution_do_not_correct_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Predictions:
+        """At rest at 0, except for poses that are flagged: the first one, and two later, at 1 rad."""
+
+        def __init__(self, _: Estimator) -> None:
+            self.calls = -2  # to warm up
+
+        def __call__(self, _: object) -> list[dict[str, Any]]:
+            flagged = self.calls in (0, 4, 5)
+            self.calls += 1
+            angles = dict.fromkeys(tiny.JOINTS, float(flagged))
+            return [{"joints": angles, "std": dict.fromkeys(tiny.JOINTS, 0.02), "out_of_distribution": flagged}]
+
+    monkeypatch.setattr("ropes.inference.live.watch.Predictor", Predictions)
+    monkeypatch.setattr(Estimator, "intervals", "known")
+    estimator = calibrated()
+    image = tiny.draw(poses(1))[0, 0]
+    source = Played(cameras=tiny.CAMERAS, captures_=[(0.05 * k, dict.fromkeys(tiny.CAMERAS, image)) for k in range(99)])
+    watched = Watch(estimator, [source], Fit(estimator.run), kalman=Kalman())
+    first, *others = islice(watched.estimates(), 8)
+    assert first.filtered is None  # nothing to predict from
+    for estimate in others:
+        assert estimate.filtered is not None
+        np.testing.assert_allclose([estimate.filtered.angles, estimate.filtered.velocities], 0, atol=1e-9)
+    assert [estimate.angles[0] for estimate in others] == [0, 0, 0, 1, 1, 0, 0]

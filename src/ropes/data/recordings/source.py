@@ -210,6 +210,10 @@ class Source(Protocol):
         """
 
 
+class DamagedPicture(UserError):
+    """An image file is damaged, missing or incomplete."""
+
+
 def read_picture(
     source: Path | BinaryIO,
     where: str,
@@ -228,7 +232,7 @@ def read_picture(
         opaque: accept RGB with an alpha channel in which nothing is transparent, and drop that channel.
 
     Raises:
-        UserError: the file is damaged, or the image has another mode.
+        UserError: the image has another mode; or a `DamagedPicture`.
     """
     try:
         with Pictures.open(source, formats=formats) as picture:
@@ -238,7 +242,7 @@ def read_picture(
                 raise UserError(f"{where}: {picture.mode} image; images must be 8-bit grey or RGB")
             return np.asarray(picture)
     except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(f"{unreadable} ({error})") from error
+        raise DamagedPicture(f"{unreadable} ({error})") from error
 
 
 def require_one_size(paths: Sequence[Path]) -> tuple[int, int]:

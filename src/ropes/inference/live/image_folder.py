@@ -4,11 +4,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-from PIL import Image, UnidentifiedImageError
-
 from ropes.common.arrays import Images
 from ropes.data.recordings.frame_folders import FRAME_SUFFIXES
+from ropes.data.recordings.source import DamagedPicture, read_picture
 
 
 class ImageFolder:
@@ -59,9 +57,12 @@ def changed(paths: Iterable[Path]) -> int:
 
 
 def read(path: Path) -> Images | None:
-    """A complete image, or None."""
+    """A complete image, or None.
+
+    Raises:
+        UserError: the image is neither 8-bit grey nor RGB.
+    """
     try:
-        with Image.open(path) as image:
-            return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError):
+        return read_picture(path, str(path), f"{path} is damaged", opaque=True)
+    except DamagedPicture:
         return None

@@ -61,18 +61,32 @@ class Kalman:
             self._covariance[:, 0, 0], self._covariance[:, 1, 1] = std**2, _FIRST_VELOCITY**2
             self._time = time
         elif time > self._time:
-            self._predict(time - self._time)
+            self._state, self._covariance = self._after(time - self._time)
             self._correct(angles, std)
             self._time = time
-        return Filtered(self._state[:, 0].copy(), self._state[:, 1].copy(), np.sqrt(self._covariance[:, 0, 0]))
+        return _filtered(self._state, self._covariance)
 
-    def _predict(self, step: float) -> None:
+    def predicted(self, time: float) -> Filtered | None:
+        """The state at a time, from the measurements so far; None without any in the last second.
+
+        Args:
+            time: seconds; before the last measurement, the state at that measurement.
+        """
+        if self._time is None or time - self._time > _GAP:
+            return None
+        return _filtered(*self._after(max(0.0, time - self._time)))
+
+    def _after(self, step: float) -> tuple[Floats, Floats]:
+        """State and covariance some seconds after the last measurement."""
         motion = np.array([[1.0, step], [0.0, 1.0]])
         noise = np.array([[step**3 / 3, step**2 / 2], [step**2 / 2, step]])
-        self._state = self._state @ motion.T
-        self._covariance = motion @ self._covariance @ motion.T + self._density * noise
+        return self._state @ motion.T, motion @ self._covariance @ motion.T + self._density * noise
 
     def _correct(self, angles: Floats, std: Floats) -> None:
         gain = self._covariance[:, :, 0] / (self._covariance[:, 0, 0] + std**2)[:, None]
         self._state = self._state + gain * (angles - self._state[:, 0])[:, None]
         self._covariance = self._covariance - gain[:, :, None] * self._covariance[:, None, 0, :]
+
+
+def _filtered(state: Floats, covariance: Floats) -> Filtered:
+    return Filtered(state[:, 0].copy(), state[:, 1].copy(), np.sqrt(covariance[:, 0, 0]))

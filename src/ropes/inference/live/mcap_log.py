@@ -56,7 +56,7 @@ class McapLog(Sink):
     """A MCAP file with the topics /joint_states, /tf, /estimate and /camera/NAME.
 
     The file has its name once it is complete; until then a file beside it ends in .partial, from which `mcap recover`
-    recovers the messages after a kill.
+    recovers the messages after a kill.  Without any estimate there is no file.
 
     Args:
         path: of the file.
@@ -111,7 +111,11 @@ class McapLog(Sink):
             self._write(nanoseconds, f"/camera/{camera}", "foxglove.CompressedImage", message)
 
     def close(self) -> None:
-        """Complete the file."""
+        """Complete the file; a file without messages is removed."""
+        if not self._channels:
+            self._stream.close()
+            self._partial.unlink()
+            return
         self._writer.finish()
         self._stream.flush()
         os.fsync(self._stream.fileno())

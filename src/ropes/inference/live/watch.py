@@ -42,7 +42,8 @@ class Estimate:
         images: camera → the image that the network read.
         prediction: as `ropes predict` prints it, see `ropes.inference.predictor.Predictor`.
         angles: (d,) radians.
-        filtered: state of the filter; None without one.
+        filtered: state of the filter, predicted alone if the pose is out of distribution; None without a filter, and
+            out of distribution where the filter has no measurement of the last second.
         truth: (d,) true angles, radians; None where they are unknown.
         latency: seconds from the arrival of the oldest image to the angles.
         latency_95: 95th percentile of the last 300 latencies, seconds.
@@ -176,7 +177,9 @@ class Watch:
         stamp = min(frame.stamp for frame in found.values())
         angles = np.array(list(prediction["joints"].values()))
         filtered = None
-        if self._kalman is not None:
+        if self._kalman is not None and prediction.get("out_of_distribution", False):
+            filtered = self._kalman.predicted(stamp)
+        elif self._kalman is not None:
             filtered = self._kalman(stamp, angles, np.array(list(prediction["std"].values())))
         now = time.monotonic()
         speed.add(now, now - stamp)
