@@ -198,6 +198,9 @@ def test_task_without_intervention_is_reported(tiny: Tiny) -> None:
     path.write_text(json.dumps({**content, "elbow/2": {"joint": "elbow", "policy": 3}}))
     with pytest.raises(UserError, match="no such regime"):
         _ = open_dataset(tiny.path).regimes
+    path.write_text(json.dumps({**content, "elbow/2": {"joint": ["elbow"], "policy": 2}}))
+    with pytest.raises(UserError, match=r"joint \['elbow'\] is no name; give joint and policy 1 or 2"):
+        _ = open_dataset(tiny.path).regimes
 
 
 def test_missing_file_is_detected(tiny: Tiny) -> None:

@@ -19,7 +19,10 @@ def read_regimes(folder: Location, tasks: Sequence[str]) -> tuple[Regime, ...]:
     path = folder / schema.INTERVENTIONS
     entries = files.read_json(path, folder=folder)
     try:
-        return tuple(Regime(entries[task]["joint"], entries[task]["policy"]) for task in tasks)
+        given = [(entries[task]["joint"], entries[task]["policy"]) for task in tasks]
+        if wrong := [joint for joint, _ in given if not isinstance(joint, str | None)]:
+            raise TypeError(f"joint {wrong[0]!r} is no name")
+        return tuple(Regime(joint, policy) for joint, policy in given)
     except KeyError as error:
         raise UserError(f"{path}: no intervention (joint, policy) for task {error}; add it") from error
     except (TypeError, ValueError) as error:

@@ -204,6 +204,24 @@ def test_unsupported_image_modes_are_refused(mode: str, tiny: Tiny, import_one: 
         import_one(tiny.path)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "line"),
+    [
+        (f"{schema.IMAGES}left", b"PNG", "row 0, camera left: no image; embed the images in the data files with"),
+        (f"{schema.IMAGES}left", "0.png", "row 0, camera left: no image; embed the images in the data files with"),
+        ("timestamp", "noon", "episode 0 has time stamps that are no numbers"),
+    ],
+)
+def test_columns_of_other_types_are_refused(
+    column: str, value: object, line: str, tiny: Tiny, import_one: ImportOne
+) -> None:
+    for file in tiny.path.glob("data/*/*.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(table.drop_columns([column]).append_column(column, pa.array([value] * len(table))), file)
+    with pytest.raises(UserError, match=line):
+        import_one(tiny.path)
+
+
 def _clear(path: Path, files: str, column: str) -> None:
     """Remove a value of a column, in row 3."""
     _change(path, files, column, None)

@@ -176,7 +176,11 @@ class LeRobotRecording:
         files = sorted({file for file, _ in rows})
         table = pa.concat_tables(self._tables[f].take([r for k, r in rows if k == f]) for f in files)
         content: dict[str, Any] = {name: table[name].to_numpy() for name in ("timestamp", "frame_index")}
-        if not np.isfinite(content["timestamp"].astype(np.float64)).all():
+        try:
+            known = np.isfinite(content["timestamp"].astype(np.float64)).all()
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{self.path}: episode {number} has time stamps that are no numbers ({error})") from error
+        if not known:
             raise UserError(f"{self.path}: episode {number} has a frame without a time stamp; copy it again")
         if not np.array_equal(content["frame_index"], np.arange(expected)):
             raise UserError(f"{self.path}: episode {number} has frames that are not 0 to {expected - 1}; copy it again")
@@ -210,9 +214,9 @@ class LeRobotRecording:
         )
 
 
-def _decoded(value: Mapping[str, Any] | None, where: str) -> Images:
+def _decoded(value: object, where: str) -> Images:
     """Pixels of an image that a data file holds."""
-    data = (value or {}).get("bytes")
-    if data is None:
+    data = value.get("bytes") if isinstance(value, Mapping) else None
+    if not isinstance(data, bytes):
         raise UserError(f"{where}: no image; embed the images in the data files with LeRobot")
     return read_picture(io.BytesIO(data), where, f"{where}: no image that can be read")
