@@ -205,7 +205,7 @@ def _epic(table: Path) -> Iterator[RecordedPair]:
 
 def _rows(table: Path) -> Iterator[list[str]]:
     try:
-        with table.open(newline="", encoding="utf-8") as stream:
+        with table.open(newline="", encoding="utf-8-sig") as stream:  # spreadsheets begin with a mark
             yield from (row for row in csv.reader(stream) if row)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{table} is no CSV file ({error})") from error

@@ -13,9 +13,8 @@ import numpy as np
 from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats
 from ropes.data.interventions import single_interventions
-from ropes.data.recordings.frame_folders import FRAME_SUFFIXES
 from ropes.data.recordings.logs import LOG_SUFFIXES, files
-from ropes.data.recordings.source import digest
+from ropes.data.recordings.source import IMAGE_SUFFIXES, digest
 from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 
@@ -130,7 +129,7 @@ def _images(table: Table, column: str, folder: Path) -> list[Path]:
 
 def _only_image_column(table: Table) -> str:
     named = [
-        name for name in table.columns if all(Path(text).suffix.lower() in FRAME_SUFFIXES for text in table.texts(name))
+        name for name in table.columns if all(Path(text).suffix.lower() in IMAGE_SUFFIXES for text in table.texts(name))
     ]
     if len(named) != 1:
         several = f"several columns with names of images ({', '.join(named)})"

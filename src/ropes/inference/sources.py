@@ -12,13 +12,14 @@ from PIL import Image
 
 from ropes.common import png
 from ropes.common.arrays import Images
+from ropes.data.recordings.source import IMAGE_SUFFIXES
 from ropes.errors import UserError
 from ropes.inference.live.frames import Fit
 from ropes.methods.run import Run
 
 Given = TypeVar("Given")
 _IMAGES = {".png", ".jpeg", ".jpg"}
-_OTHER_IMAGES = {".bmp", ".gif", ".pgm", ".tif", ".tiff", ".webp"}
+_OTHER_IMAGES = {*IMAGE_SUFFIXES, ".gif"} - _IMAGES
 #: First bytes of a JPEG file, and how its images are called.
 _JPEG, _MODES = b"\xff\xd8\xff", {"L": "grey"}
 
@@ -138,7 +139,7 @@ def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str,
         UserError: the file cannot be read, is empty, or lacks a column.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
+        with path.open(encoding="utf-8-sig", newline="") as stream:  # spreadsheets begin with a mark
             rows = list(csv.DictReader(stream))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error

@@ -279,6 +279,8 @@ def test_invalid_policy_tables_are_refused(rows: list[str], line: str, import_on
 def test_unknown_camera_is_refused(import_one: ImportOne) -> None:
     with pytest.raises(UserError, match="has no camera 'top'; it has left, right"):
         import_one(V3, streams=Options(cameras=("top",)))
+    with pytest.raises(UserError, match="--cameras has left twice; give each camera once"):
+        Options(cameras=("left=/a", "left=/b"))
     with pytest.raises(UserError, match="--crop: no camera 'top'; the recording has left, right"):
         import_one(V3, crop={"top": (0, 0, 20, 20)})
     with pytest.raises(UserError, match="--crop left=300,0,100,100 is not inside the image of 320x240 pixels"):

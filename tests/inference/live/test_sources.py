@@ -102,7 +102,7 @@ def test_each_new_image_is_read_once_while_others_are_deleted_or_replaced(
     (tmp_path / "a.png").unlink()
     save(tmp_path, "b.jpg", 3)  # the same name is the same pose
     assert not next(captures).images
-    save(tmp_path, "c.png", 4)
+    save(tmp_path, "c.pgm", 4)
     assert next(captures).images["right"][0, 0] == 4
     save(tmp_path, "a.png", 5)  # a name that was gone is new
     assert next(captures).images["right"][0, 0] == 5

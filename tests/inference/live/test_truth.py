@@ -27,6 +27,11 @@ def test_truth_is_interpolated_between_its_times(tmp_path: Path) -> None:
     assert truth.at(3.1) is None
 
 
+def test_table_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
+    truth = read_truth(run_of(), write(tmp_path / "t.csv", "\ufefftime,elbow,wrist\n0,1,2\n1,1,2\n"))
+    np.testing.assert_allclose(truth.at(0.5), [1, 2])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -10,11 +10,9 @@ import numpy as np
 
 from ropes.common.arrays import Images
 from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, read_picture
+from ropes.data.recordings.source import IMAGE_SUFFIXES, Episode, FrameId, Joints, Options, Policies, read_picture
 from ropes.data.recordings.tables import Table
 from ropes.errors import UserError
-
-FRAME_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
 class FrameFolders:
@@ -55,7 +53,7 @@ class FramesRecording:
     @cached_property
     def record(self) -> Mapping[str, object]:
         """Format and checksum; images without a row of the log are counted."""
-        images = sum(len(logs.files(folder, FRAME_SUFFIXES)) for folder in self.folders.values())
+        images = sum(len(logs.files(folder, IMAGE_SUFFIXES)) for folder in self.folders.values())
         used = [path for paths in self._paths.values() for path in paths]
         unused = images - len(set(used))
         return {"format": "frames", **logs.record(self.path, used, self.log), "images_without_a_row": unused}
@@ -112,7 +110,7 @@ class FramesRecording:
         """Camera → path of the image of each row of the log."""
         names, content = self.log.texts("frame"), {}
         for camera, folder in self.folders.items():
-            files = logs.files(folder, FRAME_SUFFIXES)
+            files = logs.files(folder, IMAGE_SUFFIXES)
             known: dict[str, set[Path]] = {}
             for file in files:
                 for key in {file.name, file.stem, _number(file.stem)} - {""}:
@@ -155,5 +153,5 @@ def _whole(name: str) -> str:
 
 def _camera_folders(path: Path) -> list[Path]:
     """The folders of images: those inside a folder, or the folder itself."""
-    inside = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and logs.files(folder, FRAME_SUFFIXES)]
-    return inside or ([path] if logs.files(path, FRAME_SUFFIXES) else [])
+    inside = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and logs.files(folder, IMAGE_SUFFIXES)]
+    return inside or ([path] if logs.files(path, IMAGE_SUFFIXES) else [])

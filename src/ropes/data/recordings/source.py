@@ -21,6 +21,8 @@ from ropes.errors import UserError
 FrameId = tuple[int, int]
 #: Joint positions are in radians, in degrees, in percent of each joint's range (LeRobot), or left out.
 StateUnit = Literal["radians", "degrees", "percent", "none"]
+#: Ends of the names of image files, in lower case.
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 #: Commands come at longer intervals, samples of a position at shorter ones, seconds; time stamps are rounded.
 COMMAND_INTERVAL = 0.2
 _ROUNDING = 1e-3
@@ -159,6 +161,9 @@ class Options:
         needs_policies: whether the recording must say which policy acts when.
         log: table of time stamps, commands and positions of a video or a folder of frames.
         offset: seconds to add to the time stamps of `log`.
+
+    Raises:
+        UserError: a camera is given twice.
     """
 
     cameras: tuple[str, ...] = ()
@@ -174,8 +179,12 @@ class Options:
     topics: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        pairs = (text.partition("=") for text in self.cameras)
-        object.__setattr__(self, "topics", {name: topic for name, _, topic in pairs})
+        topics: dict[str, str] = {}
+        for name, _, topic in (text.partition("=") for text in self.cameras):
+            if name in topics:
+                raise UserError(f"--cameras has {name} twice; give each camera once")
+            topics[name] = topic
+        object.__setattr__(self, "topics", topics)
 
     @property
     def policies_elsewhere(self) -> bool:

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ropes.common.arrays import Images
-from ropes.data.recordings.frame_folders import FRAME_SUFFIXES
-from ropes.data.recordings.source import DamagedPicture, read_picture
+from ropes.data.recordings.source import IMAGE_SUFFIXES, DamagedPicture, read_picture
 
 
 class ImageFolder:
@@ -38,7 +37,7 @@ class ImageFolder:
         self._listed, names = listed, set[str]()
         for file in sorted(added):
             name, suffix = os.path.splitext(file)
-            if suffix.lower() in FRAME_SUFFIXES and file[0] != ".":
+            if suffix.lower() in IMAGE_SUFFIXES and file[0] != ".":
                 self.files[name] = file
                 names.add(name)
         return (names - before.keys(), before.keys() - names) if gone else (names, set())
