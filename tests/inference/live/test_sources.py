@@ -15,8 +15,9 @@ from PIL import Image
 
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.inference.live.device import Device
 from ropes.inference.live.session import WatchOptions, arm_to_draw
-from ropes.inference.live.sources import Device, Folders, Recorded, VideoFile, cameras_of
+from ropes.inference.live.sources import Folders, Recorded, VideoFile, cameras_of
 from tests import planar, tiny
 from tests.estimators import run_of
 from tests.inference.live.streams import until_error, write_video
@@ -198,7 +199,7 @@ def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> 
     fake = types.ModuleType("cv2")
     fake.__dict__.update(VideoCapture=FakeCapture, CAP_PROP_BUFFERSIZE=38)
     monkeypatch.setitem(sys.modules, "cv2", fake)
-    monkeypatch.setattr("ropes.inference.live.sources.READ_TIMEOUT", 0.1)
+    monkeypatch.setattr("ropes.inference.live.device.DEVICE_TIMEOUT", 0.1)
     captures = Device(camera="right", address="0").captures(0.0)
     for _ in range(3):
         assert next(captures).images["right"][0, 0].tolist() == [3, 2, 1]
@@ -211,6 +212,31 @@ def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> 
         UserError, match=r"right: this camera needs OpenCV, which is not installed: pip install 'ropes\[live\]'"
     ):
         Device(camera="right", address="0")
+
+
+def test_camera_that_drops_out_is_opened_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = list[int | str]()
+
+    class Replugged(FakeCapture):
+        """Gone when it is first opened again, back the next time."""
+
+        def __init__(self, address: int | str) -> None:
+            super().__init__(address)
+            opened.append(address)
+
+        def isOpened(self) -> bool:
+            return len(opened) != 2
+
+    fake = types.ModuleType("cv2")
+    fake.__dict__.update(VideoCapture=Replugged, CAP_PROP_BUFFERSIZE=38)
+    monkeypatch.setitem(sys.modules, "cv2", fake)
+    monkeypatch.setattr("ropes.inference.live.device.REOPEN", 0.05)
+    captures = Device(camera="right", address="0").captures(0.0)
+    assert len(list(itertools.islice(captures, 6))) == 6
+    assert opened == [0, 0, 0]
+    assert capsys.readouterr().err == "ropes: camera right (0) gives no images; opening it again\n"
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from ropes.data.recordings.devices import is_device
 from ropes.data.recordings.views import Box
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
+from ropes.inference.live.device import Device
 from ropes.inference.live.frames import Fit, RecordingEnded
 from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.publish import TOPIC, publisher
-from ropes.inference.live.sources import RATE, Device, Folders, Recorded, Source, VideoFile, cameras_of
+from ropes.inference.live.sources import RATE, Folders, Recorded, Source, VideoFile, cameras_of
 from ropes.inference.live.truth import read_truth
 from ropes.inference.live.watch import Sink, Watch, limit_threads
 from ropes.inference.poses import Arm, chosen_arm

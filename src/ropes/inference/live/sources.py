@@ -1,4 +1,4 @@
-"""Sources of live images: cameras, video files played at their speed, folders that fill, and data sets."""
+"""Sources of live images other than cameras: videos played at their speed, folders that fill, and data sets."""
 
 import itertools
 import re
@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 
 from ropes.data.dataset import Dataset
-from ropes.data.recordings.devices import open_device
 from ropes.data.recordings.videos import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
@@ -53,49 +52,6 @@ class Source(Protocol):
             UserError: the source has failed, or `RecordingEnded`.
         """
         ...
-
-
-@dataclass(kw_only=True)
-class Device:
-    """A camera of this machine or a network stream, read by OpenCV.
-
-    Args:
-        camera: its name in the run.
-        address: its number, a device file, or an address such as rtsp://…, see `open_device`.
-
-    Raises:
-        UserError: OpenCV is not installed, or there is no such camera.
-    """
-
-    camera: str
-    address: str
-    steady: bool = True
-    skipped: int = 0
-
-    def __post_init__(self) -> None:
-        self.cameras: tuple[str, ...] = (self.camera,)
-        try:
-            self._capture = open_device(self.address, "live")
-        except UserError as error:
-            raise UserError(f"camera {self.camera}: {error}") from error
-
-    def captures(self, start: float) -> Iterator[Capture]:
-        """Images as they arrive; single reads may fail."""
-        last = time.monotonic()
-        try:
-            while time.monotonic() - last < READ_TIMEOUT:
-                grabbed = self._capture.grab()
-                stamp = time.monotonic()
-                there, image = self._capture.retrieve() if grabbed else (False, None)
-                if not there or image is None:
-                    time.sleep(_POLL)
-                    continue
-                last, pixels = stamp, np.asarray(image, dtype=np.uint8)
-                rgb = pixels if pixels.ndim == 2 else np.ascontiguousarray(pixels[..., ::-1])
-                yield Capture(stamp, {self.camera: rgb})
-        finally:
-            self._capture.release()
-        raise UserError(f"camera {self.camera} ({self.address}) gives no more images; is it unplugged?")
 
 
 @dataclass(kw_only=True)

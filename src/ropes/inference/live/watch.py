@@ -26,7 +26,7 @@ from ropes.inference.predictor import Predictor
 #: Seconds before the first frame of a recording, and of the frame rate's window.
 _LEAD, _WINDOW = 0.2, 2.0
 #: Seconds without an image of a steady source, or without images of all cameras that belong together, until an error.
-IMAGE_TIMEOUT = 5.0
+IMAGE_TIMEOUT = 10.0
 #: Number of estimates of the latency's percentile.
 _LATENCIES = 300
 #: Threads of the network at most.
