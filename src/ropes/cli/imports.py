@@ -26,6 +26,9 @@ class Import:
     The command detects the format from the files. To resume an interrupted import, run the same command again. The
     policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
 
+    A policy here is one of two distributions of a joint's angle, not a controller. A regime is a policy of one joint,
+    as elbow/1, or none: observational. An anchor is a pose without a policy, recorded again under each policy.
+
     Example:
       ropes import recordings/lerobot --out data/mine
       ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
