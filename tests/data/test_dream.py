@@ -1,6 +1,7 @@
 """Folders in DREAM's layout: read, posed by their keypoints, taken over as a data set, or refused in one line."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
+from ropes.simulation.availability import find_urdf
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.rigid import rigid_motions
 from tests import dream_files, tiny
@@ -108,6 +110,15 @@ def test_keypoints_are_checked_and_are_no_part_of_a_copy_without_labels(few: Pat
         validate(dataset.path, progress=False)
     import_dream(few, out=tmp_path / "data", options=DreamOptions(), progress=False)
     assert (dataset.path / LABELS).read_bytes() == content
+
+
+def test_import_again_with_another_urdf_is_refused(few: Path, tmp_path: Path) -> None:
+    urdf = shutil.copytree(find_urdf("franka_panda/panda.urdf").parent, tmp_path / "panda") / "panda.urdf"
+    options = DreamOptions(urdf=urdf)
+    import_dream(few, out=tmp_path / "data", options=options, progress=False)
+    urdf.write_text(urdf.read_text().replace("<robot", "<!-- another arm --><robot", 1))
+    with pytest.raises(UserError, match="holds something else, a data set with another import"):
+        import_dream(few, out=tmp_path / "data", options=options, progress=False)
 
 
 def test_folder_without_camera_settings_has_no_intrinsics(few: Path, tmp_path: Path) -> None:

@@ -130,7 +130,11 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
             "sha256": digest(folder, sorted([*frames.images, *frames.labels])),
             "metres_per_unit": unit,
         },
-        "import": {"test_share": options.test_share, "view": options.view.to_dict()},
+        "import": {
+            "test_share": options.test_share,
+            "view": options.view.to_dict(),
+            **({} if options.urdf is None else {"urdf_sha256": files.sha256(urdf_path)}),
+        },
         "robot": {**asdict(robot), "joints": list(joints)},
         "keypoints": list(frames.keypoints),
         "cameras": [_camera_record(frames, options, size, shape, poses[0] if still else None)],
