@@ -18,14 +18,13 @@ from ropes.common.arrays import Images
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.stillness import asked
 from ropes.data.recordings.devices import Capture, is_device, open_device
+from ropes.data.recordings.source import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from ropes.errors import UserError
 
 #: Seconds without a new image after which the other program counts as ended, and between two looks.
 _TIMEOUT, _LOOK = 10.0, 0.02
 #: Images of a folder, beside the new ones and the newest one, whose times a look asks for.
 _OTHERS = 256
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
-VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
 #: Seconds without a frame after which a camera counts as gone.
 DEVICE_TIMEOUT = 5.0
 #: Seconds without a frame after which it is opened again.
@@ -93,7 +92,7 @@ class _Folder:
         for name in self._stamps.keys() - listed:
             del self._stamps[name]
         # Programs write hidden files and rename them when they are whole.
-        images = {name for name in listed if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")}
+        images = {name for name in listed if Path(name).suffix.lower() in IMAGE_SUFFIXES and not name.startswith(".")}
         added = list(images - self._stamps.keys())
         others = [name for name in self._stamps if name != self._newest]
         if not self._replaced and len(others) > _OTHERS:
@@ -174,7 +173,7 @@ class VideoCamera(Camera):
 
 def open_file(path: Path) -> Camera:
     """The camera of a file or a folder."""
-    return VideoCamera(path) if path.suffix.lower() in VIDEOS else FileCamera(path)
+    return VideoCamera(path) if path.suffix.lower() in VIDEO_SUFFIXES else FileCamera(path)
 
 
 class OpenCVCamera(Camera):
@@ -260,7 +259,7 @@ def open_camera(name: str, source: str) -> Camera:
             return asked(
                 f"camera {name}", lambda: OpenCVCamera(partial(open_device, source, "record"), f"camera {source}")
             )
-        if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *VIDEOS)):
+        if path.is_dir() or (path.is_file() and path.suffix.lower() in (*IMAGE_SUFFIXES, *VIDEO_SUFFIXES)):
             return asked(f"camera {name}", lambda: open_file(path))
     except UserError as error:
         raise UserError(f"--cameras {name}={source}: {error}") from error

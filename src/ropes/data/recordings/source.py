@@ -21,8 +21,9 @@ from ropes.errors import UserError
 FrameId = tuple[int, int]
 #: Joint positions are in radians, in degrees, in percent of each joint's range (LeRobot), or left out.
 StateUnit = Literal["radians", "degrees", "percent", "none"]
-#: Ends of the names of image files, in lower case.
+#: Ends of the names of image files and of videos, in lower case.
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".wmv")
 #: Commands come at longer intervals, samples of a position at shorter ones, seconds; time stamps are rounded.
 COMMAND_INTERVAL = 0.2
 _ROUNDING = 1e-3

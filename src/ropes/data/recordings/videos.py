@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats, Images
 from ropes.data.recordings import logs
-from ropes.data.recordings.source import Episode, FrameId, Options
+from ropes.data.recordings.source import VIDEO_SUFFIXES, Episode, FrameId, Options
 from ropes.data.recordings.tables import Table
 from ropes.errors import UserError
 
@@ -33,7 +33,6 @@ _SEEK = 8
 _WITHOUT_INDEX = ("mpegts", "mpeg", "avi")
 #: Seconds that a truncated video lacks at least.
 _MISSING = 1.0
-VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".ts", ".wmv")
 
 
 def import_extra(name: str) -> ModuleType:
