@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ropes.common import files, png
@@ -106,8 +105,10 @@ def write(
         looks.write(out, views)
         yield from encoded(zip(*(camera.stored(rows, seen) for camera in cameras), strict=True))
 
+    columns = {"episode": poses.episode[order], "time": poses.times[order]}
+    columns |= {f"frame.{camera}": poses.frames[order, k] for k, camera in enumerate(recording.cameras)}
     robot = recording.record.get("robot")
-    dataset = building.build(
+    return building.build(
         out,
         request,
         features=schema.features(recording.cameras, shapes, streams.joints or None),
@@ -119,12 +120,8 @@ def write(
         progress=progress,
         work="importing, poses",
         images_per_shard=max(1, BYTES_PER_SHARD // max(int(np.prod(shape)) for shape in shapes.values())),
+        tables={ORIGIN: pa.table(columns)},
     )
-    columns = {"episode": poses.episode[order], "time": poses.times[order]}
-    columns |= {f"frame.{camera}": poses.frames[order, k] for k, camera in enumerate(recording.cameras)}
-    with files.atomic_path(out / ORIGIN) as temporary:
-        pq.write_table(pa.table(columns), temporary)
-    return dataset
 
 
 class _Camera:
