@@ -13,6 +13,7 @@ from ropes.simulation.mesh import simplified_urdf, simplify
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot, setting_named
 from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj
+from ropes.simulation.urdf import read_urdf
 from tests.one_pose import drawn
 
 SQUARE = """mtllib square.mtl
@@ -180,6 +181,32 @@ def test_rewritten_full_mesh_renders_identically(
     monkeypatch.undo()
     with Scene(small_robot, [side_camera]) as light, Scene(small_robot, [side_camera], mesh="full") as full:
         np.testing.assert_array_equal(drawn(light, {})[0], drawn(full, {})[0])
+
+
+def test_textures_of_one_name_stay_apart(tmp_path: Path) -> None:
+    shapes = ""
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "part.obj").write_text(SQUARE)
+        (folder / "square.mtl").write_text("newmtl white\nmap_Kd texture.png\n")
+        (folder / "texture.png").write_text(name)
+        shapes += f"<visual><geometry><mesh filename='{folder / 'part.obj'}'/></geometry></visual>"
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(f"<robot name='one'><link name='base'>{shapes}</link></robot>")
+    copy = read_urdf(simplified_urdf(urdf, cache=tmp_path / "cache"))
+    textures = [texture_of(visual.mesh) for visual in copy.visuals if visual.mesh]
+    assert [texture.read_text() for texture in textures if texture] == ["a", "b"]
+
+
+def test_a_urdf_without_shapes_is_refused(tmp_path: Path) -> None:
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text("<robot name='one'><link name='base'/></robot>")
+    with pytest.raises(
+        UserError, match=r"arm\.urdf has no <visual> or <collision>, so nothing of the arm can be drawn"
+    ):
+        simplified_urdf(urdf, cache=tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.pybullet

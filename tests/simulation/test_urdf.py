@@ -58,6 +58,19 @@ def test_missing_urdf_is_refused(tmp_path: Path) -> None:
             "</link></robot>",
             "names the mesh package://x/y.stl, which is nowhere near it",
         ),
+        ("<robot><link name='a'/><joint name='j'/></robot>", "is not a complete URDF file: type is missing$"),
+        (
+            "<robot><link name='a'><visual><geometry><sphere radius='wide'/></geometry></visual></link></robot>",
+            "is not a complete URDF file: could not convert string to float: 'wide'$",
+        ),
+        (
+            "<robot xmlns:x='http://www.ros.org/wiki/xacro'><x:include filename='links.xacro'/></robot>",
+            "arm.urdf is a xacro file, from which a URDF is made; run xacro arm.urdf > made.urdf",
+        ),
+        (
+            "<robot><link name='a'><visual><geometry><sphere radius='${r}'/></geometry></visual></link></robot>",
+            "is a xacro file",
+        ),
         (
             "<robot><link name='a'/><link name='b'/><link name='c'/>"
             "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>"
@@ -111,6 +124,23 @@ def test_kinematics_only_urdf_keeps_the_tree_and_names_no_file(tmp_path: Path) -
         )
         np.testing.assert_array_equal(one.origin, other.origin)
         np.testing.assert_array_equal(one.axis, other.axis)
+
+
+def test_colours_are_those_of_the_shape_before_those_of_a_name(tmp_path: Path) -> None:
+    """CAD exporters write materials without a name, and materials of one name with several colours."""
+    shape = "<visual><geometry><sphere radius='1'/></geometry>{}</visual>"
+    given = ["<material name=''>{}</material>", "<material>{}</material>", "<material name='a'>{}</material>"]
+    colours = ["1 0 0 1", "0 1 0 1", "0 0 1 1", "0 1 1 1"]
+    materials = [
+        text.format(f"<color rgba='{colour}'/>") for text, colour in zip([*given, given[-1]], colours, strict=True)
+    ]
+    shapes = "".join(shape.format(material) for material in [*materials, "<material name='b'/>", ""])
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(
+        f"<robot><link name='base'>{shapes}</link><material name='b'><color rgba='.5 .5 .5 1'/></material></robot>"
+    )
+    found = [None if visual.colour is None else visual.colour.tolist() for visual in read_urdf(urdf).visuals]
+    assert found == [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [0.5, 0.5, 0.5, 1], None]
 
 
 def write(path: Path) -> Path:

@@ -39,9 +39,10 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
     Links with visual shapes lose their collision shapes.
 
     Raises:
-        UserError: a mesh is missing or cannot be read, or the cache cannot be written.
+        UserError: there is no shape, a mesh is missing or cannot be read, or the cache cannot be written.
     """
-    read_urdf(urdf)
+    if not read_urdf(urdf).visuals:
+        raise UserError(f"{urdf} has no <visual> or <collision>, so nothing of the arm can be drawn")
     folder = (cache or files.cache_folder()) / "meshes" / _key(urdf, fraction)
     if not _is_whole(folder):
         try:
@@ -197,10 +198,11 @@ def _make(urdf: Path, folder: Path, fraction: float) -> None:
             for element in shape.iter("mesh"):
                 mesh = find_mesh(urdf, element.attrib["filename"])
                 if mesh not in copies:
-                    copies[mesh] = f"{len(copies):02d}-{mesh.stem}.obj"
+                    number, image = f"{len(copies):02d}", None
+                    copies[mesh] = f"{number}-{mesh.stem}.obj"
                     if texture := texture_of(mesh):
-                        shutil.copyfile(texture, folder / texture.name)
-                    surface = simplify(read_surface(mesh), fraction)
-                    write_obj(folder / copies[mesh], surface, texture.name if texture else None)
+                        image = f"{number}-{texture.name}"
+                        shutil.copyfile(texture, folder / image)
+                    write_obj(folder / copies[mesh], simplify(read_surface(mesh), fraction), image)
                 element.set("filename", copies[mesh])
     tree.write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)

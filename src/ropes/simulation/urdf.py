@@ -146,16 +146,31 @@ def read_urdf(path: Path) -> Urdf:
         raise UserError(f"{path} is not a URDF file: {error}") from error
     if root.tag != "robot":
         raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
+    if _is_xacro(root):
+        raise UserError(f"{path} is a xacro file, from which a URDF is made; run xacro {path.name} > made.urdf")
     try:
         joints = [read_joint(element) for element in root.findall("joint")]
         colours = _colours(root)
         visuals = [read_shape(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
     except (KeyError, ValueError) as error:
-        raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
+        raise incomplete(path, error) from error
     links = [link.attrib["name"] for link in root.findall("link")]
     base, ordered = _tree(path, links, joints)
     ordered = follow(path, ordered)
     return Urdf(path=path, name=root.get("name") or path.stem, base=base, joints=ordered, visuals=tuple(visuals))
+
+
+def _is_xacro(root: ET.Element) -> bool:
+    """Whether the file has macros or expressions that the program xacro replaces."""
+    return any(
+        "xacro}" in element.tag or any("${" in text for text in element.attrib.values()) for element in root.iter()
+    )
+
+
+def incomplete(path: Path, error: KeyError | ValueError) -> UserError:
+    """The error of a URDF file whose element lacks an attribute (KeyError) or has a wrong value."""
+    reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+    return UserError(f"{path} is not a complete URDF file: {reason}")
 
 
 def shapes_of(link: ET.Element) -> Iterable[tuple[str, ET.Element]]:
@@ -189,10 +204,16 @@ def _colours(root: ET.Element) -> dict[str, Floats]:
     """Material name → its colour (4,), from wherever the URDF gives it."""
     found = {}
     for material in root.iter("material"):
-        colour = material.find("color")
+        colour = _own_colour(material)
         if colour is not None and (name := material.get("name")):
-            found[name] = numbers(colour.get("rgba"), (1, 1, 1, 1))
+            found[name] = colour
     return found
+
+
+def _own_colour(material: ET.Element) -> Floats | None:
+    """The colour (4,) that a <material> itself gives."""
+    colour = material.find("color")
+    return None if colour is None else numbers(colour.get("rgba"), (1, 1, 1, 1))
 
 
 def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str, Floats]) -> Visual:
@@ -202,7 +223,7 @@ def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str,
         path: the URDF file.
         link: name of the link.
         element: the shape.
-        colours: material name → its colour (4,).
+        colours: material name → its colour (4,), for shapes that give none of their own.
 
     Raises:
         UserError: a mesh is missing.
@@ -229,7 +250,9 @@ def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str,
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = np.empty((0, 3)) if half is None else signs * half
     material, origin = element.find("material"), origin_of(element)
-    colour = None if material is None else colours.get(material.get("name", ""))
+    colour = None
+    if material is not None and (colour := _own_colour(material)) is None:
+        colour = colours.get(material.get("name", ""))
     return Visual(link=link, origin=origin, mesh=mesh, scale=scale, corners=corners, kind=shape.tag, colour=colour)
 
 

@@ -10,7 +10,7 @@ from ropes.errors import UserError
 from ropes.simulation.joints import origin_of
 from ropes.simulation.kinematics import hull
 from ropes.simulation.surface import read_surface
-from ropes.simulation.urdf import Urdf, Visual, read_shape
+from ropes.simulation.urdf import Urdf, Visual, incomplete, read_shape
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +36,7 @@ def collision_shapes(urdf: Urdf) -> list[Visual]:
             except UserError:  # no such mesh
                 continue
             except (KeyError, ValueError) as error:
-                raise UserError(f"{urdf.path} is not a complete URDF file: {error!r}") from error
+                raise incomplete(urdf.path, error) from error
     return shapes
 
 
