@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ropes.errors import UserError
 from ropes.simulation.camera_levels import LEVELS, CameraLevel
@@ -48,6 +49,44 @@ def test_noise_variance_follows_the_light_level() -> None:
     slope = 255 / 2.2 * light ** (1 / 2.2 - 1)  # of levels by light
     assert noisy.std() == pytest.approx(slope * np.sqrt(5e-4 * light + 4e-3**2), rel=0.03)
     assert noisy.mean() == pytest.approx(128, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "defocus", "motion", "warped", "blurred"),
+    [("webcam", 0.25, 0.94, 0.39, 0.52), ("harsh", 1.02, 1.9, 0.41, 1.2)],
+)
+def test_blur_has_the_sizes_of_the_page(
+    name: str, defocus: float, motion: float, warped: float, blurred: float
+) -> None:
+    """docs/data.md: in pixels of images of 128 pixels, measured on one bright pixel."""
+    level = LEVELS[name]
+    mount = {each: getattr(level, each) for each in ("distortion", "vibration", "creep", "turn")}
+    assert math.sqrt(variances(1, defocus=level.defocus).mean() / 2) == pytest.approx(defocus, abs=0.01)
+    assert np.sqrt(12 * variances(400, motion=level.motion)).mean() == pytest.approx(motion, rel=0.05)
+    assert math.sqrt(variances(100, **mount).mean() / 2) == pytest.approx(warped, rel=0.05)
+    together = variances(100, **mount, defocus=level.defocus, motion=level.motion)
+    assert math.sqrt(together.mean() / 2) == pytest.approx(blurred, rel=0.05)
+
+
+def variances(frames: int, **strengths: float) -> NDArray[np.float64]:
+    """Variance of the light of one bright pixel about its centre in each frame, the sum along both axes, pixels²."""
+    spot = np.zeros((128, 32), np.uint8)
+    spot[64, 16] = 255
+    seen = degrade(np.stack([spot] * frames), CameraLevel(**strengths)).astype(float) ** 2.2
+    shares = seen / seen.sum((1, 2), keepdims=True)
+    places = np.indices(spot.shape)
+    centres = np.einsum("nyx,ayx->na", shares, places)
+    return np.einsum("nyx,ayx->n", shares, places**2) - (centres**2).sum(1)
+
+
+@pytest.mark.parametrize(("name", "before", "after"), [("webcam", 3.0, 2.0), ("harsh", 6.5, 4.0)])
+def test_noise_has_the_sizes_of_the_page(name: str, before: float, after: float) -> None:
+    """docs/data.md: standard deviation of a mid-grey image, before and after JPEG."""
+    level, grey = LEVELS[name], np.full((10, 128, 128), 128, np.uint8)
+    sensor = CameraLevel(shot_noise=level.shot_noise, read_noise=level.read_noise)
+    assert degrade(grey, sensor).std() == pytest.approx(before, rel=0.03)
+    stored = dataclasses.replace(sensor, jpeg_quality=level.jpeg_quality)
+    assert degrade(grey, stored).std() == pytest.approx(after, rel=0.03)
 
 
 def test_exposure_drifts_slowly_around_its_level() -> None:

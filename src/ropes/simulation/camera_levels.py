@@ -23,8 +23,10 @@ class CameraLevel:
         jumps: probability of such a jump in a frame.
         white_balance: standard deviation of the slow drift of the red and blue gains, natural log; colour only.
         drift_frames: time constant of both drifts, frames.
-        defocus: standard deviation of the Gaussian blur, share of the height.
-        motion: mean length of the motion blur, share of the height.
+        defocus: standard deviation of the Gaussian blur, share of the height.  A kernel of few pixels is narrower: .38
+            pixels give .25.
+        motion: mean length of the motion blur, share of the height.  A streak of about a pixel becomes longer on the
+            grid: means of .26 and 1.02 pixels give .94 and 1.9, as lengths of lines of equal variance.
         vibration: standard deviation of the shift of a frame along each axis, share of the height.
         creep: shift of the mount over the whole recording, standard deviation along each axis, share of the height.
         turn: rotation of the mount over the whole recording, standard deviation, degrees.

@@ -137,7 +137,10 @@ class CameraModel:
         return height * shift, math.radians(self.level.turn) * rng.normal() * progress
 
     def _lens(self, light: Floats, frame: int, rng: np.random.Generator) -> Floats:
-        """Distortion, shift and rotation in one interpolation; then defocus and motion blur."""
+        """Distortion, shift and rotation in one interpolation; then defocus and motion blur.
+
+        The interpolation is linear, which blurs by about .4 pixels (standard deviation) too.
+        """
         level, height = self.level, self.shape[0]
         if level.distortion or level.vibration or level.creep or level.turn:
             sin, cos = math.sin(self.angle[frame]), math.cos(self.angle[frame])
@@ -224,7 +227,10 @@ def _drift(frames: int, time_constant: float, rng: np.random.Generator) -> Float
 
 
 def _streak(length: float, angle: float) -> Floats:
-    """Kernel of a motion blur of `length` pixels along `angle` radians, by points on the line."""
+    """Kernel of a motion blur of `length` pixels along `angle` radians, by points on the line.
+
+    Each point is spread linearly over four pixels, so that a short streak is longer than `length`.
+    """
     reach = math.ceil(length / 2)
     kernel = np.zeros((2 * reach + 1,) * 2)
     for step in np.linspace(-length / 2, length / 2, 4 * reach + 1):
