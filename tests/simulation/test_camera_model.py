@@ -23,6 +23,10 @@ def camera(frames: int = 50, *, seed: int = 0, **strengths: Any) -> CameraModel:
     return CameraModel(dataclasses.replace(CameraLevel(), **strengths), SCENE.shape, frames, seed=seed)
 
 
+def with_occluders(**amounts: Any) -> CameraLevel:
+    return CameraLevel(occluders=OccluderLevel(**amounts))
+
+
 def test_a_clean_camera_changes_nothing() -> None:
     clean = CameraModel("clean", SCENE.shape, 3, seed=0)(SCENE, 2)
     assert (clean == SCENE).all()
@@ -209,9 +213,14 @@ def test_damage_increases_with_the_level() -> None:
         (lambda: CameraLevel(read_noise=-1), "read_noise of a camera's level is -1"),
         (lambda: CameraLevel(defocus=float("nan")), "defocus of a camera's level is nan"),
         (lambda: CameraLevel(jumps=1.5), "jumps of a camera's level is 1.5; it is a share"),
-        (lambda: CameraLevel(drift_frames=0), "must be above 0"),
+        (lambda: CameraLevel(drift_frames=0), "drift_frames of a camera's level must be above 0"),
         (lambda: CameraLevel(jpeg_quality=200), "jpeg_quality of a camera's level is 200"),
-        (lambda: CameraLevel(occluders=OccluderLevel(behind=2)), "behind of a camera's level is 2"),
+        (lambda: CameraLevel(jpeg_quality=80.5), r"jpeg_quality .* is 80.5; it must be a whole number, 1 to 95"),  # type: ignore[arg-type]
+        (lambda: with_occluders(behind=1), "behind of a camera's level is 1; it is a share, below 1"),
+        (lambda: with_occluders(in_front=1.0), "in_front of a camera's level is 1.0; it is a share, below 1"),
+        (lambda: with_occluders(stay=0.5), "stay of a camera's level is 0.5; it must be at least 1 frame"),
+        (lambda: with_occluders(dust=1.5), "dust of a camera's level is 1.5; it must be a whole number"),
+        (lambda: with_occluders(cables=1.5), "cables of a camera's level is 1.5; it must be a whole number"),
         (lambda: degrade(SCENE[None], arms=np.ones((2, *SCENE.shape), bool)), "give bool"),
     ],
 )

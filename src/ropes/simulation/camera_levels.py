@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Integral
 from typing import Literal, get_args
 
 from ropes.errors import UserError, one_of
@@ -36,7 +37,8 @@ class CameraLevel:
         occluders: dust, cables and passers-by.
 
     Raises:
-        UserError: a strength is negative or not finite, a share or a JPEG quality is out of its range.
+        UserError: a strength is negative or not finite, a share, a stay or a JPEG quality is out of its range, or a
+            number of things or the JPEG quality is not whole.
     """
 
     distortion: float = 0.0
@@ -58,17 +60,27 @@ class CameraLevel:
 
     def __post_init__(self) -> None:
         strengths = {each.name: getattr(self, each.name) for each in fields(self)}
-        quality, occluders = strengths.pop("jpeg_quality"), asdict(strengths.pop("occluders"))
-        for name, value in {**strengths, **occluders}.items():
+        quality, strengths = strengths.pop("jpeg_quality"), strengths | asdict(strengths.pop("occluders"))
+        for name, value in strengths.items():
             if not 0 <= value < math.inf:
                 raise UserError(f"{name} of a camera's level is {value}; it must be at least 0")
-        for name in ("vignetting", "jumps", "behind", "in_front"):
-            if (share := {**strengths, **occluders}[name]) > 1:
+        for name in ("vignetting", "jumps"):
+            if (share := strengths[name]) > 1:
                 raise UserError(f"{name} of a camera's level is {share}; it is a share, at most 1")
-        if not self.drift_frames or not self.occluders.stay:
-            raise UserError("drift_frames and stay of a camera's level must be above 0")
-        if quality is not None and not 1 <= quality <= 95:
-            raise UserError(f"jpeg_quality of a camera's level is {quality}; it must be 1 to 95, or None")
+        for name in ("behind", "in_front"):
+            if (share := strengths[name]) >= 1:
+                raise UserError(f"{name} of a camera's level is {share}; it is a share, below 1")
+        for name in ("dust", "cables"):
+            if not isinstance(count := strengths[name], Integral):
+                raise UserError(f"{name} of a camera's level is {count}; it must be a whole number")
+        if not self.drift_frames:
+            raise UserError("drift_frames of a camera's level must be above 0")
+        if (stay := self.occluders.stay) < 1:
+            raise UserError(f"stay of a camera's level is {stay}; it must be at least 1 frame")
+        if quality is not None and not (isinstance(quality, Integral) and 1 <= quality <= 95):
+            raise UserError(
+                f"jpeg_quality of a camera's level is {quality}; it must be a whole number, 1 to 95, or None"
+            )
 
 
 #: A webcam on a desk, and a poor camera in a busy workshop.

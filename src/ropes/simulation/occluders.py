@@ -21,9 +21,9 @@ class OccluderLevel:
     Attributes:
         dust: specks on the lens, of .5 to 3% of the height.
         cables: hanging in front of the arm.
-        behind: share of the frames in which somebody passes behind the arm.
-        in_front: share of the frames in which somebody passes in front of it.
-        stay: mean number of frames that a passer-by is seen.
+        behind: share of the frames in which somebody passes behind the arm, below 1.
+        in_front: share of the frames in which somebody passes in front of it, below 1.
+        stay: mean number of frames that a passer-by is seen, at least 1.
     """
 
     dust: int = 0
