@@ -173,7 +173,7 @@ def test_label_free_tables_have_the_error_over_all_joints() -> None:
     lines = [line for line in markdown(found(*rows), label_free=True).splitlines() if line.startswith("|")]
     assert lines[0] == "| test data | method | labels | joint 1 | joint 2 | joint 4 | all joints |"
     assert {line.count("|") for line in lines} == {8}
-    assert lines[2].endswith("|  | **5.7** | 9.9 | 8.1 |")  # √((.01 + .03) / 2) rad
+    assert lines[2].endswith("|  | **5.7** | 9.9 | **8.1** |")  # √((.01 + .03) / 2) rad
     assert lines[3].endswith("|  | 13.2 | 9.8 | 11.6 |")
     assert lines[4].endswith("| 8.1 |  |  | 8.1 |")
 
@@ -236,8 +236,8 @@ def test_a_table_of_two_files_has_the_joint_errors_of_both(readme: Path) -> None
     lines = readme.read_text().splitlines()
     assert lines[1] == "| test data | training data | joint 1 | joint 2 | all joints |"
     assert lines[3:5] == [
-        "| Two cameras, independent joints | 500 anchors, 128 px ¹ | **1.1** | **1.1** | 1.1 |",
-        "|  | 2,000 anchors, 128 px ¹ | **0.57** | **0.57** | 0.57 |",
+        "| Two cameras, independent joints | 500 anchors, 128 px ¹ | **1.1** | **1.1** | **1.1** |",
+        "|  | 2,000 anchors, 128 px ¹ | **0.57** | **0.57** | **0.57** |",
     ]
     assert lines[5] == "|  | the paper's ROPES, 0 labels in training | 16.5 | 7.0 | 12.7 |"
     assert "Preset compact, 2 cores and 8 cores." in " ".join(lines)

@@ -267,7 +267,7 @@ def _of_paper(fits: Iterable[Fit], joints: Sequence[str], name: str) -> list[flo
 def _published(words: Sequence[str], values: Sequence[float | None], in_degrees: bool = False) -> list[Line]:
     """A line of the paper's numbers, or of RMS in degrees of its MSE, last that of all joints; none without numbers."""
     shown = ["" if value is None else rms(value) if in_degrees else fixed(value) for value in values]
-    return [[*words, *shown, *(_overall(values) if in_degrees else ())]] if any(shown) else []
+    return [[*words, *shown, *([_overall(values)] if in_degrees else ())]] if any(shown) else []
 
 
 def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degrees: bool = False) -> list[str | Entry]:
@@ -275,18 +275,26 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degre
 
     An error reaches the bar if the MSE does so rounded like the paper's.
     """
-    entries: list[str | Entry] = []
-    for joint, bar in zip(joints, bars, strict=True):
-        cell = at.get(joint)
+    cells, entries, compared = [at.get(joint) for joint in joints], list[str | Entry](), list[float | None]()
+    for cell, bar in zip(cells, bars, strict=True):
+        compared.append(bar if cell is not None and mse_comparable(cell.setup, cell.split) else None)
         if cell is None or cell.mse is None:
             entries.append("")
-        else:
-            reached = bar is not None and mse_comparable(cell.setup, cell.split) and reaches(cell.mse, bar)
-            entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
-    return [*entries, *(_overall([at[joint].mse if joint in at else None for joint in joints]) if in_degrees else ())]
+            continue
+        reached = compared[-1] is not None and reaches(cell.mse, compared[-1])
+        entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
+    errors = [None if cell is None else cell.mse for cell in cells]
+    return [*entries, *([_overall(errors, compared)] if in_degrees else ())]
 
 
-def _overall(errors: Sequence[float | None]) -> list[str]:
-    """RMS in degrees over all joints that have an MSE; empty without one."""
-    known = [each for each in errors if each is not None]
-    return [rms(math.fsum(known) / len(known)) if known else ""]
+def _overall(errors: Sequence[float | None], bars: Sequence[float | None] = ()) -> Entry:
+    """RMS in degrees over all joints that have an MSE; empty without one.
+
+    It reaches the bars where these are of the same joints and their mean is reached.
+    """
+    known, theirs = ([each for each in values if each is not None] for values in (errors, bars))
+    if not known:
+        return Entry("")
+    alike = [each is None for each in errors] == [each is None for each in bars]
+    mean = math.fsum(known) / len(known)
+    return Entry(rms(mean), reached=alike and reaches(mean, round(math.fsum(theirs) / len(theirs), 3)))
