@@ -150,7 +150,9 @@ def test_curves_do_not_mix_image_kinds() -> None:
 def test_camera_errors_appear_in_the_page_and_the_report(tmp_path: Path) -> None:
     results.write(tmp_path / "run" / "results.json", FOUND)
     write_report(tmp_path / "run", tmp_path / "report.html")
-    assert "Error by renderer and camera" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    written = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Error by renderer and camera" in written
+    assert 'aria-label="RMS error by camera level, Two cameras, independent joints"' in written
     names = [path.name for path in write_figures(tmp_path / "run", tmp_path / "results")]
     assert names == [f"cameras-compact-{TWO_CAMERAS}-cameras{end}.png" for end in ("", "-shifted")]
     page = tmp_path / "docs" / "page.md"

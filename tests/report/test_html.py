@@ -65,6 +65,7 @@ def test_every_section_is_present(page: Page) -> None:
     ):
         assert heading in page.text
     assert "Not recorded" not in page.text
+    assert "Images, their reconstructions by the first autoencoder (AE1)" in page.text
     assert (
         "With a line fitted on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1" in page.text
     )

@@ -1,5 +1,6 @@
 """What the page shows first, and of which rows: every kind that was measured, and nothing without a row."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ropes import report
 from ropes.common import files
 from ropes.evaluation import results
 from ropes.evaluation.paper import ONE_CAMERA
@@ -94,8 +96,17 @@ def test_scatter_caption_states_its_condition(tmp_path: Path, run_folder: Path) 
         assert words in Page((folder / "report.html").read_text(encoding="utf-8")).text.partition("gives the means.")[2]
 
 
+def test_every_explanation_has_its_own_name() -> None:
+    """Of two macros of one name, Jinja keeps the last."""
+    texts = Path(report.__file__).with_name("texts.html.j2").read_text(encoding="utf-8")
+    names = re.findall(r"{% macro (\w+)", texts)
+    assert len(names) > 20
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.slow
 def test_occlusion_plot_states_that_lines_are_fitted(run_folder: Path, tmp_path: Path) -> None:
     write_report(run_folder, tmp_path / "report.html")
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "Error with lines fitted on 1,000 labels against the size of white squares" in text
+    assert 'aria-label="RMS error against the side of the squares, One camera' in (tmp_path / "report.html").read_text()

@@ -130,7 +130,7 @@ def section(source: Source) -> Iterator[Section]:
     content: list[Markup] = []
     for errors in errors_by_camera(source.results):
         heading = in_words(errors.setup, 0, errors.split)
-        content += [tag("h3", heading), plot(figure(errors), f"MSE by camera level, {heading}")]
+        content += [tag("h3", heading), plot(figure(errors), f"RMS error by camera level, {heading}")]
         content += [element for words, table in tables(errors) for element in (tag("p", words), table.html())]
     if content:
         yield Section("cameras", "Error by renderer and camera", [explained("cameras"), *content])

@@ -161,7 +161,10 @@ def robustness(source: Source) -> Iterator[Section]:
     for key, own in grouped(measured, lambda cell: (cell.setup, cell.method)).items():
         if len({cell.occlusion for cell in own}) > 1:
             heading = heading_of(*key)
-            content += [tag("h3", heading), plot(occlusions(own), f"MSE, {heading}")]
+            content += [
+                tag("h3", heading),
+                plot(occlusions(own), f"RMS error against the side of the squares, {heading}"),
+            ]
     if not content:
         return
     labelled, erased = any(cell.label_share is not None for cell in cells), any(cell.erased for cell in cells)

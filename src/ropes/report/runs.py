@@ -119,7 +119,7 @@ def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
     if not cameras or not cameras[0][1]:
         yield absent("No reconstructions were recorded.")
         return
-    yield explained("reconstructions")
+    yield explained("autoencoders")
     yield strips(cameras, "stacked")
     if not (evaluation and evaluation.occluded):
         yield absent("No occluded reconstructions were recorded.")
