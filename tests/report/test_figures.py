@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
 
 from ropes.evaluation.summary import over_seeds
 from ropes.report import figures, joint_figures
@@ -70,6 +72,46 @@ def test_training_curves_show_the_recorded_terms_only() -> None:
         "first autoencoder: reconstruction",
         "second autoencoder: sparsity",
     ]
+
+
+def test_seven_joints_have_seven_marks() -> None:
+    curve = {"steps": [0, 1], "sparsity": [1.0, 0.1]}
+    figure = joint_figures.training_curves({"ae2": {f"joint_{number}": curve for number in range(7)}})
+    assert figure is not None
+    marks = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
+    assert len(set(marks)) == 7
+    for cycle in (figures.marker_cycle, figures.dash_cycle):
+        assert len(set(zip(figures.colour_cycle(24), cycle(24), strict=True))) == 24
+
+
+def test_names_with_dollars_are_no_formulas() -> None:
+    stages = {"ae2": {name: {"steps": [0, 1], "sparsity": [1.0, 0.1]} for name in ("$a$_^$", "b")}}
+    figure = joint_figures.training_curves(stages)
+    assert figure is not None
+    text = figures.to_svg(figure, "curves")
+    assert "$a$_^$" in text
+    assert "mathdefault" not in text
+    assert "mathdefault" not in figures.to_svg(joint_figures.density_ratio_curves({"$a$_^$": curve()}), "curves")
+
+
+def test_numbers_of_heat_maps_can_be_read_on_light_and_on_dark_pages() -> None:
+    figure, (panel,) = figures.make_panels(1, height=2.0, columns=1)
+    values = np.linspace(-1, 1, 41)[None]
+    figures.heat(panel, values, ["row"], [""] * 41)
+    cells = np.asarray(panel.images[0].get_array(), float)[0]
+    assert (cells[:, 3] == 1).all()  # the page does not shine through
+    inks = [to_rgb(str(text.get_color())) for text in panel.texts]
+    assert figures.INK not in [text.get_color() for text in panel.texts]  # is light on dark pages
+    for cell, ink in zip(cells[:, :3], inks, strict=True):
+        lighter, darker = sorted((luminance(cell), luminance(np.array(ink))), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) > 3.5
+    assert "#1b1f25" in figures.to_svg(figure, "map")
+
+
+def luminance(colour: NDArray[np.float64]) -> float:
+    """Relative luminance of sRGB, as WCAG defines it."""
+    light = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(light @ [0.2126, 0.7152, 0.0722])
 
 
 def test_legend_uses_as_many_rows_as_needed() -> None:

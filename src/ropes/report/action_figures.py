@@ -24,7 +24,17 @@ from ropes.report.action_numbers import (
     of_an_arm,
 )
 from ropes.report.artefacts import arrays_of_seed
-from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
+from ropes.report.figures import (
+    INK,
+    OURS,
+    PALETTE,
+    colour_cycle,
+    heat,
+    make_panels,
+    marker_cycle,
+    shared_legend,
+    styled,
+)
 from ropes.report.figures import PAPER as PAPER_COLOUR
 from ropes.report.words import capitalised, joint_label
 from ropes.simulation.actions import SYSTEMATIC
@@ -197,9 +207,9 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
     for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
         joints = sorted(set(arrays["moved_joints"].tolist()))
         lengths = arrays["lengths"] / max(float(np.median(arrays["lengths"])), 1e-12)
-        for number, joint in enumerate(joints):
+        for colour, marker, joint in zip(colour_cycle(len(joints)), marker_cycle(len(joints)), joints, strict=True):
             chosen = arrays["moved_joints"] == joint
-            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": PALETTE[number % len(PALETTE)]}
+            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": colour, "marker": marker}
             steps = np.degrees(np.abs(arrays["moved_by"][chosen]))
             panel.scatter(steps, lengths[chosen], label=joint_label(joint), rasterized=True, **style)
         panel.set(title=METHODS.get(name, name), xlabel="joint's step, °", ylabel="length of the delta / median")
@@ -213,13 +223,15 @@ def joint_moves(systems: Methods) -> Figure:
     joints = sorted({joint for own in systems.values() for row in own for joint in row.moves})
     figure, panels = make_panels(3, height=2.9, columns=3)
     for panel, (kind, title) in zip(panels, MOVES.items(), strict=True):
-        for number, (name, own) in enumerate(systems.items()):
+        marks = zip(colour_cycle(len(systems)), marker_cycle(len(systems)), systems.items(), strict=True)
+        for number, (colour, marker, (name, own)) in enumerate(marks):
             apart = 0.16 * (number - (len(systems) - 1) / 2)
             for place, joint in enumerate(joints):
                 values = [row.moves[joint][kind] for row in own if joint in row.moves]
                 kept = np.array([value for value in values if value is not None])
                 across = np.full(len(kept), place + apart)
-                panel.scatter(across, kept, s=20, color=PALETTE[number], linewidths=0, label=METHODS.get(name, name))
+                style: Any = {"s": 20, "color": colour, "marker": marker, "linewidths": 0}
+                panel.scatter(across, kept, label=METHODS.get(name, name), **style)
         panel.set_title(title, fontsize=8.5)
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
         panel.set_ylim(-1.05, 1.05)

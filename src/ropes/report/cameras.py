@@ -17,6 +17,7 @@ from ropes.report.figures import (
     as_degrees,
     colour_cycle,
     logarithmic_errors,
+    marker_cycle,
     shared_legend,
     styled,
     titled_panels,
@@ -176,7 +177,7 @@ def figure(errors: CameraErrors) -> Figure:
     levels = sorted({tested_images(cell)[1] for cell in errors.own}, key=list(LEVELS).index)
     series = grouped(errors.own, lambda cell: (tested_images(cell)[0], *_fit(cell)))
     kinds = list(dict.fromkeys((renderer, method) for renderer, method, _ in series))
-    colours = dict(zip(kinds, colour_cycle(len(kinds)), strict=True))
+    marks = dict(zip(kinds, zip(colour_cycle(len(kinds)), marker_cycle(len(kinds)), strict=True), strict=True))
     most = max(anchors for *_, anchors in series)
     drawn, panels = titled_panels(map(joint_label, errors.joints), height=2.6, ylabel="RMS error, °")
     for panel, joint in zip(panels, errors.joints, strict=True):
@@ -185,9 +186,10 @@ def figure(errors: CameraErrors) -> Figure:
         for (renderer, method, anchors), cells in series.items():
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
-            style: Any = {"color": colours[renderer, method], "linestyle": "-" if anchors == most else ":"}
+            colour, marker = marks[renderer, method]
+            style: Any = {"color": colour, "marker": marker, "linestyle": "-" if anchors == most else ":"}
             label = f"{RENDERERS[renderer]}, {method}, {anchors:,}"
-            panel.plot(places, [as_degrees(cell.mse) for cell in own], marker="o", markersize=4, label=label, **style)
+            panel.plot(places, [as_degrees(cell.mse) for cell in own], markersize=4, label=label, **style)
         panel.set(xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)
         logarithmic_errors(panel)

@@ -23,8 +23,10 @@ from ropes.report.figures import (
     as_degrees,
     as_number,
     colour_cycle,
+    dash_cycle,
     error_bars,
     logarithmic_errors,
+    marker_cycle,
     shared_legend,
     styled,
     titled_panels,
@@ -192,18 +194,21 @@ def efficiency_figure(curves: LabelCurves) -> Figure:
     """RMS error against labelled images, one panel a joint, both axes logarithmic; level lines: no label (Table 2)."""
     figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="RMS error, °")
     methods = [*curves.supervised, *curves.unlabelled]
-    colours = dict(zip(methods, colour_cycle(len(methods)), strict=True))
+    cycles = colour_cycle(len(methods)), marker_cycle(len(methods)), dash_cycle(len(methods))
+    marks = dict(zip(methods, zip(*cycles, strict=True), strict=True))
     for panel, joint in zip(panels, curves.joints, strict=True):
         for method, lines in curves.supervised.items():
             own = lines.get(joint, ())
             images, errors = [cell.labels for cell in own], [cell.mse for cell in own]
-            style: Any = {"color": colours[method], "marker": "o", "markersize": 4, "capsize": 2, "label": method}
+            colour, marker, _ = marks[method]
+            style: Any = {"color": colour, "marker": marker, "markersize": 4, "capsize": 2, "label": method}
             bars = error_bars(errors, [cell.mse_std for cell in own])
             panel.errorbar(images, [as_degrees(each) for each in errors], yerr=bars, **style)
         for method, at in curves.unlabelled.items():
             if joint in at:
                 labels = f"{at[joint].calibration_labels:,} labels" if at[joint].calibration_labels else "no label"
-                style = {"color": colours[method], "linewidth": 1.4, "label": f"{method}, {labels}"}
+                colour, _, dashes = marks[method]
+                style = {"color": colour, "linestyle": dashes, "linewidth": 1.4, "label": f"{method}, {labels}"}
                 panel.axhline(as_degrees(at[joint].mse), **style)
         _draw_paper(panel, curves, joint)
         panel.set(xscale="log", xlabel="labelled images")

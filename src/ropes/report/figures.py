@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
@@ -19,12 +20,18 @@ from ropes.common.arrays import Floats
 from ropes.report.words import fixed
 
 INK, RULE = "#1b1f24", "#d5dae1"
+#: Ink on cells of heat maps, which are as light on dark pages; not `INK`, which is light there.
+_CELL_INK = "#1b1f25"
 # Okabe and Ito's palette: distinct for any colour vision, and in lightness.
 # The blue is a little lighter than theirs, for dark pages.
 OURS, PAPER, FLOOR = "#2a86c7", "#d55e00", "#009e73"
 PALETTE = (OURS, PAPER, FLOOR, "#cc79a7", "#e69f00", "#8c8c8c")
 #: Dashes of the paper's numbers and of diagonals.
 DASHED: Any = (0, (4, 3))
+# Marks that change each time the palette repeats.
+_MARKERS, _DASHES = "os^Dv", ("-", (0, (6, 2)), (0, (2, 1)), (0, (6, 2, 1, 2)))
+#: Strength of the colours of heat maps, on white.
+_SHADE = 0.75
 #: Width of a legend's entry, inches.
 _LEGEND_INCHES = 2.4
 STYLE: Any = {
@@ -49,6 +56,8 @@ STYLE: Any = {
     "lines.linewidth": 1.6,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    # Names of joints and files are no formulas.
+    "text.parse_math": False,
     "figure.constrained_layout.h_pad": 0.09,
     "figure.constrained_layout.w_pad": 0.06,
     # Text stays text: it takes the page's font, and can be searched and read aloud.
@@ -131,10 +140,12 @@ def heat(
         low: smallest value of the colour map; the largest is 1.
         colours: name of the colour map.
     """
-    panel.imshow(values, cmap=colours, vmin=low, vmax=1, aspect="auto", alpha=0.75)
+    shades = matplotlib.colormaps[colours](Normalize(low, 1)(np.ma.masked_invalid(values)))
+    shades[..., :3] = 1 - _SHADE * (1 - shades[..., :3])
+    panel.imshow(shades, aspect="auto")
     for (row, place), value in np.ndenumerate(values):
         if np.isfinite(value):
-            ink = "white" if abs(value) > 0.8 else INK
+            ink = "white" if abs(value) > 0.8 else _CELL_INK
             panel.text(place, row, fixed(value, digits), ha="center", va="center", fontsize=8, color=ink)
     panel.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
     panel.set_yticks(range(len(rows)), rows)
@@ -174,6 +185,16 @@ def logarithmic_errors(panel: Axes) -> None:
 def colour_cycle(count: int) -> list[str]:
     """Colours of `count` lines; the palette repeats."""
     return [PALETTE[index % len(PALETTE)] for index in range(count)]
+
+
+def marker_cycle(count: int) -> list[str]:
+    """Markers of `count` lines, which tell those of one colour of `colour_cycle` apart."""
+    return [_MARKERS[index // len(PALETTE) % len(_MARKERS)] for index in range(count)]
+
+
+def dash_cycle(count: int) -> list[Any]:
+    """Dashes of `count` lines without markers, which tell those of one colour of `colour_cycle` apart."""
+    return [_DASHES[index // len(PALETTE) % len(_DASHES)] for index in range(count)]
 
 
 def shared_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:

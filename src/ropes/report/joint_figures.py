@@ -20,7 +20,9 @@ from ropes.report.figures import (
     as_degrees,
     as_number,
     colour_cycle,
+    dash_cycle,
     error_bars,
+    logarithmic_errors,
     make_panels,
     shared_legend,
     styled,
@@ -138,12 +140,13 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
     figure, panels = make_panels(len(drawn), height=2.8, columns=2)
     for panel, (title, lines) in zip(panels, drawn, strict=True):
         panel.set(title=title, xlabel="step", ylabel="loss" if len(lines) > 1 else lines[0][0])
-        for colour, (label, curve, name) in zip(colour_cycle(len(lines)), lines, strict=True):
-            _line(panel, curve, name, colour, label)
+        marks = colour_cycle(len(lines)), dash_cycle(len(lines))
+        for colour, dashes, (label, curve, name) in zip(*marks, lines, strict=True):
+            _line(panel, curve, name, colour, label, linestyle=dashes)
         if title.endswith("dead code units"):
             panel.set(ylim=(-0.02, 1.02), ylabel="fraction")
         else:
-            panel.set_yscale("log")
+            logarithmic_errors(panel)
             panel.legend(ncols=2)
     return figure
 
@@ -184,8 +187,8 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[Line]]]:
     ]
 
 
-def _line(panel: Axes, curve: Mapping[str, Any], name: str, colour: str, label: str, alpha: float = 1.0) -> None:
+def _line(panel: Axes, curve: Mapping[str, Any], name: str, colour: str, label: str, **style: Any) -> None:
     """Draw a recorded curve, if it is there."""
     values = curve.get(name) or []
     if values:
-        panel.plot(curve["steps"], [as_number(value) for value in values], color=colour, label=label, alpha=alpha)
+        panel.plot(curve["steps"], [as_number(value) for value in values], color=colour, label=label, **style)

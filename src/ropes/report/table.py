@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 import rich.console
 import rich.table
+import rich.text
 from markupsafe import Markup
 
 from ropes.evaluation.summary import JointErrors
@@ -129,9 +130,9 @@ class Table:
         drawn = rich.table.Table()
         for column in self.columns:
             justify: Any = "right" if column.number else "left"
-            drawn.add_column(column.heading, justify=justify, no_wrap=column.number, overflow="fold")
+            drawn.add_column(rich.text.Text(column.heading), justify=justify, no_wrap=column.number, overflow="fold")
         for line in self.lines:
-            drawn.add_row(*map(str, line))
+            drawn.add_row(*(rich.text.Text(str(entry)) for entry in line))
         return drawn
 
 

@@ -9,7 +9,17 @@ from matplotlib.figure import Figure
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import INTERVALS, CoverageRow, FlagRow
-from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
+from ropes.report.figures import (
+    DASHED,
+    INK,
+    OURS,
+    as_number,
+    colour_cycle,
+    make_panels,
+    marker_cycle,
+    shared_legend,
+    styled,
+)
 from ropes.report.page import Section, Source, details, explained, plot, tag
 from ropes.report.table import Table, grouped, named_once, paragraphs
 from ropes.report.words import counted, degrees, fixed, in_words, joint_label, origin
@@ -128,11 +138,12 @@ def trust_figure(coverage: Coverage) -> Figure:
         own = {place[1:]: rows for place, rows in coverage.at.items() if place[0] == split}
         pixels = sorted({size for size, _ in own})
         held, width, flag = panels[3 * number : 3 * number + 3]
-        for colour, joint in zip(colour_cycle(len(joints)), joints, strict=True):
+        marks = colour_cycle(len(joints)), marker_cycle(len(joints))
+        for colour, marker, joint in zip(*marks, joints, strict=True):
             for place in dict.fromkeys((0, len(kinds) - 1)):
                 rows = [own.get((size, joint), {}).get(kinds[place]) for size in pixels]
                 style: Any = {"color": colour, "linestyle": DASHED if kinds[place][0] in ("labels", "own") else "-"}
-                style |= {"label": joint_label(joint) if place == 0 else None, "marker": "o", "ms": 3}
+                style |= {"label": joint_label(joint) if place == 0 else None, "marker": marker, "ms": 3}
                 held.plot(pixels, [row.coverage if row else np.nan for row in rows], **style)
                 width.plot(pixels, [np.degrees(row.width) if row else np.nan for row in rows], **style)
         held.axhline(coverage.level, color=INK, linestyle=":", linewidth=1)
