@@ -11,6 +11,8 @@ from ropes.data import schema
 from ropes.simulation.settings import setting_named
 from tests.command_line import Stub, refusal
 
+ARM = setting_named("panda-2c-independent")
+
 
 def test_simulate_passes_its_options_on(stub: Stub) -> None:
     calls = stub("ropes.data.generate.simulate")
@@ -31,7 +33,7 @@ def test_simulate_passes_its_options_on(stub: Stub) -> None:
 
 def test_simulate_passes_the_camera_level_on(stub: Stub) -> None:
     calls = stub("ropes.data.generate.simulate")
-    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
+    arms = stub("ropes.simulation.arm.arm_setting", result=ARM)
     words = "simulate --setting panda-1c-independent --camera webcam --anchors 7 --out D"
     assert cli.main(words.split()) == 0
     assert calls[0][0][0].camera_level == "webcam"
@@ -62,7 +64,7 @@ def test_invalid_camera_levels_are_refused(
 
 
 def test_simulate_passes_the_options_of_a_custom_arm_on(stub: Stub) -> None:
-    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
+    arms = stub("ropes.simulation.arm.arm_setting", result=ARM)
     calls = stub("ropes.data.generate.simulate")
     words = "simulate --urdf arm.urdf --joints a b --ranges -1:1 0:2.5 --anchors 7 --out D"
     words += " --camera c:target=0/0/1,distance=2,yaw=9"
@@ -71,7 +73,7 @@ def test_simulate_passes_the_options_of_a_custom_arm_on(stub: Stub) -> None:
     assert (arm["urdf"], arm["joints"], arm["name"]) == ("arm.urdf", ("a", "b"), None)
     assert arm["ranges"] == ((-1.0, 1.0), (0.0, 2.5))
     assert [(camera.name, camera.yaw, camera.pitch) for camera in arm["cameras"]] == [("c", 9.0, -30.0)]
-    assert calls[0][0] == ("an arm",)
+    assert calls[0][0] == (ARM,)
     assert cli.main([*words.split(), "--name", "mine"]) == 0
     assert (arms[1][1]["name"], arms[1][1]["scene"]) == ("mine", "white")
 
@@ -129,13 +131,15 @@ def test_fallback_to_mujoco_is_reported_once(
     for words in (arm, pairs):
         for more, said in (("", 1), ("--renderer mujoco", 0)):
             assert cli.main(["simulate", *words.split(), *more.split(), "--out", str(tmp_path / "D")]) == 0
-            assert capsys.readouterr().err == "ropes: PyBullet is not installed; MuJoCo drew the scene\n" * said
+            told = capsys.readouterr().err.splitlines()
+            expected = ["ropes: PyBullet is not installed; MuJoCo drew the scene"] * said
+            assert [line for line in told if "training poses" not in line] == expected
     # What is begun goes on with its renderer, and nothing is said.
     files.write_json(tmp_path / "D" / schema.PROVENANCE, {"setting": {}, "renderer": {"name": "mujoco"}})
     monkeypatch.setattr("ropes.simulation.settings.find_spec", lambda name: object())
     for words in (arm, pairs):
         assert cli.main(["simulate", *words.split(), "--out", str(tmp_path / "D")]) == 0
-    assert capsys.readouterr().err == ""
+    assert "PyBullet" not in capsys.readouterr().err
     assert calls[1][-1][0][0].renderer == "mujoco"
 
 
@@ -180,13 +184,37 @@ def test_images_have_the_requested_size(words: str, function: str, stub: Stub) -
     calls = stub(function)
     assert cli.main(["simulate", *words.split(), "--image-size", "256", "--out", "D"]) == 0
     assert calls[0][0][0].image_size == 256
-    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
+    arms = stub("ropes.simulation.arm.arm_setting", result=ARM)
     stub("ropes.data.generate.simulate")
     own = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 7 --image-size 320 --out D"
     assert cli.main(own.split()) == 0
     assert arms[0][1]["image_size"] == 320
 
 
-def test_images_of_a_few_pixels_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "simulate --setting panda-1c-independent --anchors 2 --image-size 8 --out D"
-    assert "--image-size is 8; it must be 16 or more" in refusal(capsys, *words.split())
+@pytest.mark.parametrize(("size", "line"), [("8", "it must be 16 or more"), ("1000000", "it must be 4096 or less")])
+def test_images_of_a_few_or_too_many_pixels_are_refused(
+    size: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "simulate --setting panda-1c-independent --anchors 2 --out D --image-size"
+    assert f"--image-size is {size}; {line}" in refusal(capsys, *words.split(), size)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--anchors 5", "65 training poses, 4,000 test poses (2 splits of --test-anchors 2000)"),
+        ("--chains 2 --test-anchors 3", "62 training poses, 6 test poses (2 splits of --test-anchors 3)"),
+    ],
+)
+def test_numbers_of_poses_are_printed_first(
+    words: str, line: str, stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub("ropes.data.generate.simulate")
+    assert cli.main(["simulate", "--setting", "panda-2c-independent", *words.split(), "--out", "D"]) == 0
+    assert capsys.readouterr().err == f"ropes: {line}\n"
+
+
+def test_name_with_a_slash_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("arm.urdf").write_text("<robot name='arm'><link name='base'/></robot>", encoding="utf-8")
+    words = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 2 --name a/b --out D"
+    assert "would be named 'a/b'" in refusal(capsys, *words.split())

@@ -1,5 +1,6 @@
 """`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
+#: Longest side of images, pixels; twice as large ones are drawn.
+_LARGEST = 4096
 #: Settings of image pairs, for which --samples counts training images.
 _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
 _SCENE_HELP = (
@@ -45,15 +48,15 @@ class Simulate:
     Panda, or with --urdf of any arm, moves up or down) are pairs before and after an action.
 
     Example:
-      ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
-      ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
+      ropes simulate --setting panda-2c-independent --anchors 50 --test-anchors 100 --seed 1 --out data/two-cameras
+      ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 1000 --out data/table
       ropes simulate --setting panda-2c-independent --scene panda-gym --chains 300 --out data/chains
-      ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
-      ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 50 --out data/room
-      ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 50 --out data/so101
+      ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 1000 --out data/webcam
+      ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 1000 --out data/room
+      ropes simulate --setting so101 --scene panda-gym --camera webcam --colour --anchors 1000 --out data/so101
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
-        --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
-      ropes simulate --setting panda-2c-independent --anchors 50 --on local --out data/two-cameras
+        --ranges -1:1 -1.5:1.5 --anchors 50 --test-anchors 100 --out data/kuka
+      ropes simulate --setting panda-2c-independent --anchors 1000 --on local --out data/two-cameras
       ropes simulate --setting finger-cube --samples 500 --out data/finger
       ropes simulate --setting action-pairs --samples 500 --objects 4 --out data/pairs
     """
@@ -86,7 +89,9 @@ class Simulate:
     camera: tuple[str, ...] = ()
     """For an arm: level of the simulated camera faults, clean, webcam or harsh; that of the setting if omitted. With
     --urdf also each camera as NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]; if omitted, two
-    cameras that show the whole arm."""
+    cameras that show the whole arm. The target, which the camera looks at, is in metres in the frame of the arm's base.
+    At yaw 0 the camera looks along +y; a positive yaw turns it left, a positive pitch up, a positive roll clockwise.
+    front:target=0/0/0.4,distance=2,yaw=90,pitch=-20 looks along -x from before the arm, and down."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
@@ -96,7 +101,7 @@ class Simulate:
     colour: bool = False
     """Store images of an arm in RGB instead of grey."""
     image_size: int | None = None
-    """Side of the square images in pixels; 128 if omitted, and 64 with --setting action-pairs."""
+    """Side of the square images in pixels, at most 4096; 128 if omitted, and 64 with --setting action-pairs."""
     test_anchors: int = 2000
     """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
@@ -145,6 +150,8 @@ class Simulate:
         at_least(1, workers=self.workers)
         require_cluster(self.on, workers=self.workers)
         at_least(16, image_size=self.image_size)
+        if self.image_size is not None and self.image_size > _LARGEST:
+            raise UserError(f"--image-size is {self.image_size}; it must be {_LARGEST} or less")
         if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self._views or self.name):
@@ -160,7 +167,12 @@ class Simulate:
             raise UserError("--camera is empty; give a view, or clean, webcam or harsh")
         if len(levels) > 1:
             raise UserError(f"--camera names two levels, {levels[0]} and {levels[1]}; give one")
-        return levels[0] if levels else None
+        if not levels:
+            return None
+        from ropes.simulation.camera_levels import require_level
+
+        require_level(levels[0])
+        return levels[0]
 
     @property
     def _views(self) -> tuple[str, ...]:
@@ -203,10 +215,25 @@ class Simulate:
         else:
             from ropes.data.generate import simulate
 
+            setting = self._arm(self.setting, note)
+            self._say_counts(setting)
             common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
             only = {"chains": self.chains, "frames_per_move": self.frames_per_move}
             common |= {name: value for name, value in only.items() if value is not None}
-            simulate(self._arm(self.setting, note), **common, mesh=self.mesh, state=self.state)
+            simulate(setting, **common, mesh=self.mesh, state=self.state)
+
+    def _say_counts(self, setting: "Setting") -> None:
+        """Say on standard error how many poses are rendered; nothing where an error follows."""
+        from ropes.data.build import renderer_record
+        from ropes.data.chains import TURNS
+
+        train, tests = setting.splits["train"], len(setting.splits) - 1
+        if self.chains is not None and not setting.independent:
+            return
+        renderer_record(setting.renderer)  # refuses a missing renderer
+        poses = (self.anchors or 0) * len(train.regimes) + (self.chains or 0) * (1 + TURNS * len(train.joints))
+        counts = f"{poses:,} training poses, {tests * self.test_anchors:,} test poses"
+        print(f"ropes: {counts} ({tests} splits of --test-anchors {self.test_anchors})", file=sys.stderr)
 
     def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:
         """The renderer that is asked for, or else that of what is begun; a scene without either is noted."""

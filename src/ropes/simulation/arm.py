@@ -44,7 +44,7 @@ def arm_setting(
         joints: URDF names of the joints that vary and are to be estimated.
         ranges: (low, high) in radians for each of these joints, by name or in the same order.
         cameras: cameras that show the whole arm in every pose; None computes two, at yaw 45° and 135°.
-        name: name of the setting; by default the robot's name in the URDF, or else the file's.
+        name: name of the setting, without a slash; by default the robot's name in the URDF, or else the file's.
         image_size: side of the images, pixels.
         scene: the background, see `ropes.simulation.backgrounds`.
         camera_level: level of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
@@ -54,10 +54,13 @@ def arm_setting(
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
 
     Raises:
-        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, a duplicate name, or a
-            camera that does not show the whole arm.
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, a duplicate name, a
+            name that no folder can have, or a camera that does not show the whole arm.
     """
     arm = read_urdf(find_urdf(urdf))
+    name = name or arm.name
+    if "/" in name or name in (".", ".."):
+        raise UserError(f"the setting would be named {name!r}; folders bear its name: choose one without a slash")
     robot, intervals = arm_robot(urdf, arm), _intervals(arm, joints, ranges)
     model = independent_model(intervals)
     drawable = drawable_ranges([model])
@@ -66,7 +69,7 @@ def arm_setting(
     else:
         _require_whole_arm(robot, drawable, cameras)
     return Setting(
-        name=name or arm.name,
+        name=name,
         robot=robot,
         cameras=tuple(cameras),
         image_size=image_size,
