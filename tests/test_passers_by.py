@@ -6,14 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.figures import simulate
-from benchmarks.passers_by import alone, cleaner_shares, visited
+from benchmarks.figures import filled, simulate
+from benchmarks.passers_by import alone, cleaner_shares, visited, written
+from ropes.common import files
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.models.cleaner import Cleaner
 from ropes.models.registration import Registration
 
+_PAGE = Path(__file__).parents[1] / "docs" / "cameras.md"
 _WORDS = "--setting panda-2c-independent --anchors 10 --test-anchors 0 --image-size 32"
+
+
+def test_page_has_the_stored_figures() -> None:
+    found = files.read_json(_PAGE.parents[1] / "results" / "passers-by.json")
+    page = _PAGE.read_text(encoding="utf-8")
+    assert filled(page, {"passers-by": written(found)}.get) == page
+    assert "| test frames | poses with | number | J1 |" in page
 
 
 @pytest.mark.pybullet

@@ -212,7 +212,7 @@ def test_check_reports_differences_without_writing(readme: Path) -> None:
 def test_optional_table_may_lack_results(readme: Path, tmp_path: Path) -> None:
     readme.write_text("<!-- table:other-compact/optional --><!-- /table -->")
     assert update(readme, readme.parent / "results") == ("other-compact/optional",)
-    assert "No results yet." in readme.read_text()
+    assert "No results yet. `ropes reproduce other --out FOLDER`, then `ropes tables" in readme.read_text()
     results.write(readme.parent / "results" / "other-compact.json", found(row(2, 0.95, 0.06)))
     with pytest.raises(UserError, match="other-compact/optional differs"):
         update(readme, readme.parent / "results", check=True)

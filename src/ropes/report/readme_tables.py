@@ -3,8 +3,9 @@
 A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json; with
 `NAME-PRESET+NAME-PRESET` its joint errors come from both files.  `NAME-PRESET/label-free` is the table of joint angles
 without our lines that use labels, `NAME-PRESET/labels` says how many labels a supervised method needs for the same
-errors, `NAME-PRESET/summary` is a short table of models or actions, and `NAME-PRESET/optional` is a note as long as the
-experiment has no committed results.  `benchmark/TASK` is the table of the benchmark's entries in `benchmark/`.
+errors, `NAME-PRESET/summary` is a short table of models or actions, and `NAME-PRESET/optional` names the commands to
+run where the experiment has no committed results.  `benchmark/TASK` is the table of the benchmark's entries in
+`benchmark/`.
 """
 
 import re
@@ -92,8 +93,9 @@ def _of_marker(results_dir: Path, name: str) -> str:
         known = ", ".join(_FORMS)
         raise UserError(f"table:{name} has the form {form!r}; leave it out, or give {known} or optional")
     paths = [results_dir / f"{each}.json" for each in file.split("+")]
-    if form == "optional" and not all(path.exists() for path in paths):
-        return "No results yet.\n"
+    if form == "optional" and (missing := [path.stem for path in paths if not path.exists()]):
+        command = f"ropes reproduce {missing[0].rpartition('-')[0]} --out FOLDER"
+        return f"No results yet. `{command}`, then `ropes tables --run FOLDER`, writes them here.\n"
     found, *others = map(results.read, paths)
     for path, other in zip(paths[1:], others, strict=True):
         require_alike(found, other, (paths[0], path), f"table:{name} cannot have both")
