@@ -124,8 +124,10 @@ def test_figure_has_a_line_per_renderer_method_and_anchor_count() -> None:
     lines = {str(line.get_label()): line for line in panel.get_lines()}
     assert list(lines)[:3] == ["the paper's ROPES", "PyBullet, anchored, 1,000", "PyBullet, anchored, 4,000"]
     assert len(lines) == 9
-    dotted = {label for label, line in lines.items() if line.get_linestyle() == ":"}
-    assert dotted == {label for label in lines if label.endswith(", 1,000")}
+    pale = {label for label, line in lines.items() if line.get_alpha() == 0.5}
+    assert pale == {label for label in lines if label.endswith(", 1,000")}
+    assert {line.get_linestyle() for label, line in lines.items() if "anchored" in label} == {":"}
+    assert {line.get_linestyle() for label, line in lines.items() if "cnn" in label} == {"-."}
     drawn = np.asarray(lines["MuJoCo, cnn, 4,000"].get_xydata())
     np.testing.assert_allclose(drawn, [(0, 7.017), (1, 8.303), (2, 22.19)], rtol=1e-3)  # .015, .021 and .15 rad²
     assert [label.get_text() for label in panel.get_xticklabels()] == ["clean", "webcam", "harsh"]

@@ -82,8 +82,8 @@ def test_curves_include_the_paper() -> None:
     assert [panel.get_title() for panel in panels] == ["joint 1", "joint 2"]
     lines = {line.get_label(): line for line in panels[0].get_lines()}
     paper = ["paper's ROPES, in distribution", "RoboPEPP, all labels, in distribution"]
-    assert list(lines) == ["ours, in distribution", "ours, shifted poses", *paper]
-    x, y = lines["ours, in distribution"].get_data()
+    assert list(lines) == ["in distribution, 1,000 labels", "shifted poses, 1,000 labels", *paper]
+    x, y = lines["in distribution, 1,000 labels"].get_data()
     assert list(np.asarray(x)) == [250, 500, 1000]
     assert math.isclose(np.asarray(y)[0], math.degrees(250**-0.25))
     assert set(np.asarray(lines[paper[0]].get_ydata())) == {math.degrees(math.sqrt(0.083))}
@@ -94,12 +94,12 @@ def test_label_free_calibration_has_its_own_line() -> None:
     fewer = [replace(row, calibration_labels=10) for row in WITHOUT]
     (cells,) = series(over_seeds([*ROWS, *WITHOUT, *fewer]), "anchors").values()
     lines = {line.get_label(): line for line in error_curves(cells, "anchors").axes[0].get_lines()}
-    assert "ours, shifted poses, no label" not in lines
-    line, none = lines["ours, in distribution"], lines["ours, in distribution, no label"]
+    assert "shifted poses, no label" not in lines
+    line, none = (lines[f"in distribution, {labels}"] for labels in ("1,000 labels", "no label"))
     x, y = none.get_data()
     assert list(np.asarray(x)) == [250, 500, 1000]
     np.testing.assert_allclose(np.sqrt(2) * np.asarray(y), np.asarray(line.get_ydata()))  # half the squared error
-    assert none.get_linestyle() == ":"
+    assert (none.get_linestyle(), line.get_linestyle()) == ("-", ":")
 
 
 def test_table_states_the_training_data_of_each_fit() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
@@ -12,15 +13,12 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
-    DASHED,
-    INK,
-    as_degrees,
     colour_cycle,
-    logarithmic_errors,
+    error_level,
+    error_line,
+    error_panels,
     marker_cycle,
-    shared_legend,
     styled,
-    titled_panels,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
@@ -29,6 +27,8 @@ from ropes.simulation.camera_levels import LEVELS
 
 #: Renderer and level of the camera's faults.
 Images = tuple[str, str]
+#: Opacity of lines of fewer anchors.
+_PALE = 0.5
 #: Method and number of anchors.
 Fit = tuple[str, int]
 
@@ -172,28 +172,29 @@ def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
 def figure(errors: CameraErrors) -> Figure:
     """RMS error against the strength of the camera's faults, one panel a joint, errors logarithmic.
 
-    Colours are renderers and methods, dotted lines have fewer anchors than solid ones.
+    Colours are renderers and methods; lines of fewer anchors are paler.
     """
     levels = sorted({tested_images(cell)[1] for cell in errors.own}, key=list(LEVELS).index)
     series = grouped(errors.own, lambda cell: (tested_images(cell)[0], *_fit(cell)))
     kinds = list(dict.fromkeys((renderer, method) for renderer, method, _ in series))
     marks = dict(zip(kinds, zip(colour_cycle(len(kinds)), marker_cycle(len(kinds)), strict=True), strict=True))
     most = max(anchors for *_, anchors in series)
-    drawn, panels = titled_panels(map(joint_label, errors.joints), height=2.6, ylabel="RMS error, °")
-    for panel, joint in zip(panels, errors.joints, strict=True):
+
+    def draw(panel: Axes, joint: str) -> None:
         if (paper := errors.paper(joint)) is not None:
-            panel.axhline(as_degrees(paper), color=INK, linestyle=DASHED, linewidth=1.2, label="the paper's ROPES")
+            error_level(panel, paper, "the paper's ROPES")
         for (renderer, method, anchors), cells in series.items():
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
             colour, marker = marks[renderer, method]
-            style: Any = {"color": colour, "marker": marker, "linestyle": "-" if anchors == most else ":"}
-            label = f"{RENDERERS[renderer]}, {method}, {anchors:,}"
-            panel.plot(places, [as_degrees(cell.mse) for cell in own], markersize=4, label=label, **style)
+            style: Any = {"color": colour, "marker": marker, "alpha": 1.0 if anchors == most else _PALE}
+            style |= {"label": f"{RENDERERS[renderer]}, {method}, {anchors:,}"}
+            labels = "map" if cells[0].label_share is None else "training"
+            error_line(panel, places, [cell.mse for cell in own], labels=labels, **style)
         panel.set(xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)
-        logarithmic_errors(panel)
-    return shared_legend(drawn, panels)
+
+    return error_panels(errors.joints, draw, height=2.6)
 
 
 def cameras_markdown(found: Results) -> str:

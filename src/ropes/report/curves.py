@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ropes.errors import UserError
@@ -25,15 +26,15 @@ from ropes.report.figures import (
     colour_cycle,
     dash_cycle,
     error_bars,
-    logarithmic_errors,
+    error_level,
+    error_line,
+    error_panels,
     marker_cycle,
-    shared_legend,
     styled,
-    titled_panels,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Table, grouped, named_once, paragraphs
-from ropes.report.words import heading_of, in_words, joint_label
+from ropes.report.words import heading_of, in_words, joint_label, labels_used
 
 Axis = Literal["anchors", "image_size"]
 AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images, px"}
@@ -93,35 +94,29 @@ def _values(cells: Sequence[JointErrors], axis: Axis) -> list[int]:
 def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
     """RMS error against `axis`, one panel a joint, both axes logarithmic, with the paper's ROPES and its baseline.
 
-    Solid lines are with lines to radians fitted on the paper's number of labels, dotted ones with the map without
-    labels.
-
     Args:
         cells: of one series, see `series`.
         axis: the varied property.
     """
-    joints, ticks = sorted({cell.joint for cell in cells}), _values(cells, axis)
-    figure, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="RMS error, °")
-    for panel, joint in zip(panels, joints, strict=True):
-        own = [cell for cell in cells if cell.joint == joint]
-        for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
-            fitted: dict[str, Any] = {"label": word, "marker": "o", "markersize": 4}
-            for labelled, style in ((True, fitted), (False, {"label": f"{word}, no label", "linestyle": ":"})):
-                if line := [each for each in own if each.split == split and bool(each.calibration_labels) == labelled]:
-                    across, errors = [getattr(each, axis) for each in line], [as_degrees(each.mse) for each in line]
-                    panel.plot(across, errors, color=colour, **style)
+
+    def draw(panel: Axes, joint: str) -> None:
+        own = sorted((cell for cell in cells if cell.joint == joint), key=lambda cell: cell.calibration_labels)
+        for colour, split, word in ((OURS, "id", "in distribution"), (FLOOR, "ood", "shifted poses")):
+            alike = grouped((cell for cell in own if cell.split == split), lambda cell: cell.calibration_labels)
+            for count, line in alike.items():
+                style: Any = {"color": colour, "label": f"{word}, {labels_used(count)}"}
+                across, errors = [getattr(cell, axis) for cell in line], [cell.mse for cell in line]
+                error_line(panel, across, errors, labels="map" if count else "none", **style)
         compared = next((cell for cell in own if cell.split == "id" and cell.calibration_labels), None)
         for name, colour, word in (
             ("paper_mse", PAPER, "paper's ROPES, in distribution"),
             ("all_labels_mse", INK, "RoboPEPP, all labels, in distribution"),
         ):
             if (value := getattr(compared, name, None)) is not None:
-                panel.axhline(as_degrees(value), color=colour, linestyle=DASHED, linewidth=1.2, label=word)
-        panel.set(xscale="log", xlabel=AXES[axis])
-        panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
-        panel.xaxis.set_minor_formatter("")
-        logarithmic_errors(panel)
-    return shared_legend(figure, panels)
+                error_level(panel, value, word, colour)
+
+    joints = sorted({cell.joint for cell in cells})
+    return error_panels(joints, draw, xlabel=AXES[axis], ticks=_values(cells, axis))
 
 
 def described(cell: JointErrors) -> str:
@@ -192,11 +187,11 @@ def label_curves(cells: Iterable[JointErrors]) -> tuple[LabelCurves, ...]:
 @styled
 def efficiency_figure(curves: LabelCurves) -> Figure:
     """RMS error against labelled images, one panel a joint, both axes logarithmic; level lines: no label (Table 2)."""
-    figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="RMS error, °")
     methods = [*curves.supervised, *curves.unlabelled]
     cycles = colour_cycle(len(methods)), marker_cycle(len(methods)), dash_cycle(len(methods))
     marks = dict(zip(methods, zip(*cycles, strict=True), strict=True))
-    for panel, joint in zip(panels, curves.joints, strict=True):
+
+    def draw(panel: Axes, joint: str) -> None:
         for method, lines in curves.supervised.items():
             own = lines.get(joint, ())
             images, errors = [cell.labels for cell in own], [cell.mse for cell in own]
@@ -206,16 +201,16 @@ def efficiency_figure(curves: LabelCurves) -> Figure:
             panel.errorbar(images, [as_degrees(each) for each in errors], yerr=bars, **style)
         for method, at in curves.unlabelled.items():
             if joint in at:
-                labels = f"{at[joint].calibration_labels:,} labels" if at[joint].calibration_labels else "no label"
                 colour, _, dashes = marks[method]
-                style = {"color": colour, "linestyle": dashes, "linewidth": 1.4, "label": f"{method}, {labels}"}
-                panel.axhline(as_degrees(at[joint].mse), **style)
+                count = at[joint].calibration_labels
+                style = {"color": colour, "linewidth": 1.4, "label": f"{method}, {labels_used(count)}"}
+                panel.axhline(as_degrees(at[joint].mse), linestyle=":" if count else dashes, **style)
         _draw_paper(panel, curves, joint)
-        panel.set(xscale="log", xlabel="labelled images")
+        panel.set_xscale("log")
         panel.xaxis.set_major_formatter("{x:,.0f}")
         panel.xaxis.set_minor_formatter("")
-        logarithmic_errors(panel)
-    return shared_legend(figure, panels)
+
+    return error_panels(curves.joints, draw, xlabel="labelled images")
 
 
 def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:

@@ -5,8 +5,8 @@ In SVG, the ink is CSS `currentColor` and the grid the page's `--rule`, for ligh
 
 import io
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats
-from ropes.report.words import fixed
+from ropes.report.words import fixed, joint_label
 
 INK, RULE = "#1b1f24", "#d5dae1"
 #: Ink on cells of heat maps, which are as light on dark pages; not `INK`, which is light there.
@@ -180,6 +180,58 @@ def logarithmic_errors(panel: Axes) -> None:
     panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter("")
+
+
+def error_panels(
+    joints: Iterable[str],
+    draw: Callable[[Axes, str], None],
+    *,
+    xlabel: str = "",
+    ticks: Sequence[int] = (),
+    height: float = 2.5,
+) -> Figure:
+    """RMS errors of joints in degrees, logarithmic: one panel a joint, one legend.
+
+    Args:
+        joints: their names.
+        draw: draws the lines of a joint into its panel.
+        xlabel: of the horizontal axes.
+        ticks: numbers on the horizontal axes, which they make logarithmic.
+        height: of a row of panels, inches.
+    """
+    joints = list(joints)
+    figure, panels = titled_panels(map(joint_label, joints), height=height, ylabel="RMS error, °")
+    for panel, joint in zip(panels, joints, strict=True):
+        draw(panel, joint)
+        panel.set_xlabel(xlabel)
+        if ticks:
+            panel.set_xscale("log")
+            panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
+            panel.xaxis.set_minor_formatter("")
+        logarithmic_errors(panel)
+    return shared_legend(figure, panels)
+
+
+def error_line(
+    panel: Axes,
+    across: Sequence[float],
+    errors: Iterable[float | None],
+    *,
+    labels: Literal["none", "map", "training"],
+    marker: str = "o",
+    **style: Any,
+) -> None:
+    """Draw RMS errors of squared ones, rad²; solid without labels, dotted with labels in the map to radians alone.
+
+    Lines of methods that learn from labels are dash-dotted.
+    """
+    dashes = {"none": "-", "map": ":", "training": "-."}[labels]
+    panel.plot(across, list(map(as_degrees, errors)), linestyle=dashes, marker=marker, markersize=4, **style)
+
+
+def error_level(panel: Axes, mse: float, label: str, colour: str = INK) -> None:
+    """Draw a published squared error, rad², as a level line."""
+    panel.axhline(as_degrees(mse), color=colour, linestyle=DASHED, linewidth=1.2, label=label)
 
 
 def colour_cycle(count: int) -> list[str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, published
@@ -12,26 +12,21 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, over_seeds
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
-    DASHED,
     FLOOR,
-    INK,
     OURS,
-    as_degrees,
-    logarithmic_errors,
-    shared_legend,
+    error_level,
+    error_line,
+    error_panels,
     styled,
-    titled_panels,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Table, grouped, named_once, paragraphs
-from ropes.report.words import counted, joint_label, origin, rms
+from ropes.report.words import counted, joint_label, labels_used, origin, rms
 
 #: Name of the experiment, whose variants are METHOD@2-hours and METHOD@chains-2-hours.
 NAME = "robot-hours"
 _CHAINS, _HOURS = "chains-", "-hours"
 _COLOURS = {"anchors": OURS, "chains": FLOOR}
-#: Part of the words on labels → line; all others are dotted.
-_DASHES = {"no label": "-", "all labels": "-."}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +65,7 @@ def recorded(found: Results) -> tuple[Recorded, ...]:
 def _recorded(cell: JointErrors) -> Recorded:
     variant = cell.method.partition("@")[2]
     hours = int(variant.removeprefix(_CHAINS).removesuffix(_HOURS))
-    labels = "no label" if not cell.calibration_labels else f"{cell.calibration_labels:,} labels"
+    labels = labels_used(cell.calibration_labels)
     if cell.label_share is not None:
         labels = f"{method_of(cell.method)}, all labels"
     return Recorded(kind="chains" if variant.startswith(_CHAINS) else "anchors", labels=labels, hours=hours, cell=cell)
@@ -80,29 +75,22 @@ def _recorded(cell: JointErrors) -> Recorded:
 def figure(errors: Sequence[Recorded]) -> Figure:
     """RMS error against robot time, one panel a joint, both axes logarithmic.
 
-    Lines are dotted for maps with labels, dash-dotted for methods that learn from labels.
-
     Args:
         errors: of one split.
     """
-    joints, hours = sorted({each.cell.joint for each in errors}), sorted({each.hours for each in errors})
-    drawn, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="RMS error, °")
-    for panel, joint in zip(panels, joints, strict=True):
+
+    def draw(panel: Axes, joint: str) -> None:
         own = [each for each in errors if each.cell.joint == joint]
         for (kind, labels), line in grouped(own, lambda each: (each.kind, each.labels)).items():
-            across, up = [each.hours for each in line], [as_degrees(each.cell.mse) for each in line]
-            dashes = next((style for word, style in _DASHES.items() if word in labels), ":")
-            style: Any = {"color": _COLOURS[kind], "linestyle": dashes, "label": f"{kind}, {labels}"}
-            panel.plot(across, up, marker="o", markersize=4, **style)
+            across, up, first = [each.hours for each in line], [each.cell.mse for each in line], line[0].cell
+            use = "training" if first.label_share is not None else "map" if first.calibration_labels else "none"
+            error_line(panel, across, up, labels=use, color=_COLOURS[kind], label=f"{kind}, {labels}")
         first = own[0].cell
         if (paper := published(setup=first.setup, joint=joint, split=first.split)) is not None:
-            bar = as_degrees(paper.mse)
-            panel.axhline(bar, color=INK, linestyle=DASHED, linewidth=1.2, label="paper's ROPES, 1,000 labels")
-        panel.set(xscale="log", xlabel="robot time, hours")
-        panel.set_xticks(hours, [str(each) for each in hours])
-        panel.xaxis.set_minor_formatter("")
-        logarithmic_errors(panel)
-    return shared_legend(drawn, panels)
+            error_level(panel, paper.mse, "paper's ROPES, 1,000 labels")
+
+    joints, hours = sorted({each.cell.joint for each in errors}), sorted({each.hours for each in errors})
+    return error_panels(joints, draw, xlabel="robot time, hours", ticks=hours)
 
 
 def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:

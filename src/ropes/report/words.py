@@ -43,6 +43,11 @@ def capitalised(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
+def labels_used(count: int) -> str:
+    """Number of labels of a map to radians, in words."""
+    return f"{count:,} label{'s' if count > 1 else ''}" if count else "no label"
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun: "1 cell", "2 cells"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
