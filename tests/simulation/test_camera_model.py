@@ -72,7 +72,7 @@ def test_blur_has_the_sizes_of_the_page(
     assert math.sqrt(together.mean() / 2) == pytest.approx(blurred, rel=0.05)
 
 
-def variances(frames: int, **strengths: float) -> NDArray[np.float64]:
+def variances(frames: int, **strengths: Any) -> NDArray[np.float64]:
     """Variance of the light of one bright pixel about its centre in each frame, the sum along both axes, pixels²."""
     spot = np.zeros((128, 32), np.uint8)
     spot[64, 16] = 255

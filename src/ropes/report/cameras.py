@@ -13,6 +13,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
+    Labels,
     colour_cycle,
     error_level,
     error_line,
@@ -189,7 +190,7 @@ def figure(errors: CameraErrors) -> Figure:
             colour, marker = marks[renderer, method]
             style: Any = {"color": colour, "marker": marker, "alpha": 1.0 if anchors == most else _PALE}
             style |= {"label": f"{RENDERERS[renderer]}, {method}, {anchors:,}"}
-            labels = "map" if cells[0].label_share is None else "training"
+            labels: Labels = "map" if cells[0].label_share is None else "training"
             error_line(panel, places, [cell.mse for cell in own], labels=labels, **style)
         panel.set(xlim=(-0.2, len(levels) - 0.8))
         panel.set_xticks(range(len(levels)), levels)

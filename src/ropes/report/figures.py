@@ -26,6 +26,8 @@ _CELL_INK = "#1b1f25"
 # The blue is a little lighter than theirs, for dark pages.
 OURS, PAPER, FLOOR = "#2a86c7", "#d55e00", "#009e73"
 PALETTE = (OURS, PAPER, FLOOR, "#cc79a7", "#e69f00", "#8c8c8c")
+#: Where a method uses labels.
+Labels = Literal["none", "map", "training"]
 #: Dashes of the paper's numbers and of diagonals.
 DASHED: Any = (0, (4, 3))
 # Marks that change each time the palette repeats.
@@ -217,7 +219,7 @@ def error_line(
     across: Sequence[float],
     errors: Iterable[float | None],
     *,
-    labels: Literal["none", "map", "training"],
+    labels: Labels,
     marker: str = "o",
     **style: Any,
 ) -> None:

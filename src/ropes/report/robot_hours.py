@@ -14,6 +14,7 @@ from ropes.methods.registry import method_of
 from ropes.report.figures import (
     FLOOR,
     OURS,
+    Labels,
     error_level,
     error_line,
     error_panels,
@@ -83,7 +84,7 @@ def figure(errors: Sequence[Recorded]) -> Figure:
         own = [each for each in errors if each.cell.joint == joint]
         for (kind, labels), line in grouped(own, lambda each: (each.kind, each.labels)).items():
             across, up, first = [each.hours for each in line], [each.cell.mse for each in line], line[0].cell
-            use = "training" if first.label_share is not None else "map" if first.calibration_labels else "none"
+            use: Labels = "training" if first.label_share is not None else "map" if first.calibration_labels else "none"
             error_line(panel, across, up, labels=use, color=_COLOURS[kind], label=f"{kind}, {labels}")
         first = own[0].cell
         if (paper := published(setup=first.setup, joint=joint, split=first.split)) is not None:

@@ -77,7 +77,7 @@ class CameraLevel:
             raise UserError("drift_frames of a camera's level must be above 0")
         if (stay := self.occluders.stay) < 1:
             raise UserError(f"stay of a camera's level is {stay}; it must be at least 1 frame")
-        if quality is not None and not (isinstance(quality, Integral) and 1 <= quality <= 95):
+        if quality is not None and not (isinstance(quality, Integral) and 1 <= int(quality) <= 95):
             raise UserError(
                 f"jpeg_quality of a camera's level is {quality}; it must be a whole number, 1 to 95, or None"
             )
