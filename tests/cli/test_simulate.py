@@ -135,7 +135,9 @@ def test_fallback_to_mujoco_is_reported_once(
             expected = ["ropes: PyBullet is not installed; MuJoCo drew the scene"] * said
             assert [line for line in told if "training poses" not in line] == expected
     # What is begun goes on with its renderer, and nothing is said.
-    files.write_json(tmp_path / "D" / schema.PROVENANCE, {"setting": {}, "renderer": {"name": "mujoco"}})
+    begun = {"seed": 0, "state": True, "mesh": "simplified", "test_anchors": 2000, "anchors": 7}
+    described = {**begun, "setting": {}, "renderer": {"name": "mujoco"}}
+    files.write_json(tmp_path / "D" / schema.PROVENANCE, described)
     monkeypatch.setattr("ropes.simulation.settings.find_spec", lambda name: object())
     for words in (arm, pairs):
         assert cli.main(["simulate", *words.split(), "--out", str(tmp_path / "D")]) == 0

@@ -223,14 +223,16 @@ class Simulate:
             simulate(setting, **common, mesh=self.mesh, state=self.state)
 
     def _say_counts(self, setting: "Setting") -> None:
-        """Say on standard error how many poses are rendered; nothing where an error follows."""
-        from ropes.data.build import renderer_record
+        """Say on standard error how many poses the data set has; nothing if it is finished, or an error follows."""
+        from ropes.data.build import finished, renderer_record
         from ropes.data.chains import TURNS
 
         train, tests = setting.splits["train"], len(setting.splits) - 1
-        if self.chains is not None and not setting.independent:
-            return
         renderer_record(setting.renderer)  # refuses a missing renderer
+        given = {name: getattr(self, name) for name in ("seed", "state", "mesh", "test_anchors")}
+        given |= {} if self.anchors is None else {"anchors": self.anchors}
+        if finished(self.out, given) is not None or (self.chains is not None and not setting.independent):
+            return
         poses = (self.anchors or 0) * len(train.regimes) + (self.chains or 0) * (1 + TURNS * len(train.joints))
         counts = f"{poses:,} training poses, {tests * self.test_anchors:,} test poses"
         print(f"ropes: {counts} ({tests} splits of --test-anchors {self.test_anchors})", file=sys.stderr)
