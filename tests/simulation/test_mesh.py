@@ -199,6 +199,25 @@ def test_textures_of_one_name_stay_apart(tmp_path: Path) -> None:
     assert [texture.read_text() for texture in textures if texture] == ["a", "b"]
 
 
+@pytest.mark.pybullet
+def test_colours_of_materials_without_a_name_stay_apart(tmp_path: Path, side_camera: Camera) -> None:
+    shape = (
+        "<visual><geometry><box size='.2 .2 .2'/></geometry><material name=''><color rgba='{}'/></material></visual>"
+    )
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(
+        f"<robot name='one'><link name='base'>{shape.format('1 0 0 1')}</link>"
+        f"<link name='tip'>{shape.format('0 0 1 1')}</link><joint name='j' type='fixed'><parent link='base'/>"
+        "<child link='tip'/><origin xyz='0 0 .5'/></joint></robot>"
+    )
+    with Scene(Robot(urdf=str(urdf), joints=()), [side_camera], colour=True) as scene:
+        (image,), (arm,) = drawn(scene, {})
+    middle = int(np.argwhere(arm)[:, 0].mean())
+    above, below = (image[rows][arm[rows]].mean(axis=0) for rows in (slice(0, middle), slice(middle, None)))
+    assert above[2] > 2 * above[0]
+    assert below[0] > 2 * below[2]
+
+
 def test_a_urdf_without_shapes_is_refused(tmp_path: Path) -> None:
     urdf = tmp_path / "arm.urdf"
     urdf.write_text("<robot name='one'><link name='base'/></robot>")

@@ -190,11 +190,16 @@ def _make(urdf: Path, folder: Path, fraction: float) -> None:
     """Write robot.urdf, its simplified meshes and its textures into `folder`."""
     tree = ET.parse(urdf)
     copies: dict[Path, str] = {}
+    unnamed = 0
     for link in tree.getroot().findall("link"):
         if link.find("visual") is not None:
             for collision in link.findall("collision"):
                 link.remove(collision)
         for _, shape in shapes_of(link):
+            for material in shape.findall("material"):
+                if not material.get("name"):  # PyBullet gives all materials of one name one colour
+                    material.set("name", f"unnamed {unnamed}")
+                    unnamed += 1
             for element in shape.iter("mesh"):
                 mesh = find_mesh(urdf, element.attrib["filename"])
                 if mesh not in copies:
