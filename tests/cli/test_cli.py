@@ -162,10 +162,14 @@ def test_user_errors_print_one_line(
         ModuleNotFoundError("a name that is mistyped in our own import", name="numpi"),
     ],
 )
-def test_internal_errors_keep_their_traceback(error: Exception, stub: Stub) -> None:
+def test_internal_errors_print_their_traceback_and_have_an_exit_code_of_their_own(
+    error: Exception, stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
     stub("ropes.data.validate.validate", result=error)
-    with pytest.raises(type(error)):
-        cli.main(["validate", "D"])
+    assert cli.main(["validate", "D"]) == 70
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert f"{type(error).__name__}: {error}" in said
 
 
 def test_full_disk_on_stdout_prints_one_line() -> None:

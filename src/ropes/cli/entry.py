@@ -2,7 +2,7 @@
 
 0: done; 1: ropes check found a drift; 2: invalid input or a full disk; 130, 143 and 129: Ctrl-C, SIGTERM and a closed
 terminal (SIGHUP), without partial files.
-A failure of any other kind is a bug and keeps its traceback.
+A failure of any other kind is a bug: it prints its traceback, and the code is 70.
 """
 
 import errno
@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from types import FrameType
@@ -85,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(error, SystemExit):
                 return error.code if isinstance(error.code, int) else int(error.code is not None)
             if (line := _user_fault(error)) is None:
-                raise
+                traceback.print_exc()
+                return os.EX_SOFTWARE
             _discard_stdout()
             return _fail(line)
 
