@@ -30,8 +30,8 @@ from ropes.data.recordings.plan import ImportOptions
 from ropes.errors import UserError
 from ropes.evaluation.drift.camera import camera_drift
 from ropes.evaluation.drift.frames import LoggedFrames, read_frames
-from ropes.evaluation.drift.seen import Seen, calibration_of, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, Zero, drifts
+from ropes.evaluation.drift.seen import Seen, calibrated_offsets, calibration_of, reference_offsets, see
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, ReferenceOffset, drifts
 from ropes.inference.estimator import Estimator
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
@@ -55,6 +55,8 @@ MOVES, DIRECTIONS, BEFORE, AFTER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), (20, 110, 200
 REFERENCE = 200
 #: Correlations of neighbouring simulated errors, recordings of each, frames and joints of one.
 CORRELATIONS, SIMULATED, LENGTH, JOINTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 400, 200, 6
+#: Correlation of neighbouring simulated errors of a reference of as many frames.
+SLOW = 0.95
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,11 @@ class Recorded:
         """Rows of the frames that test the joints, among the first `length`."""
         return np.flatnonzero(self.seen.tested[: self.length])
 
-    def drifts(self, zeros: Sequence[Zero], change: Floats | float = 0.0) -> tuple[Drift, ...]:
+    def drifts(self, usual: Sequence[ReferenceOffset], change: Floats | float = 0.0) -> tuple[Drift, ...]:
         """The drift of each joint by the tested frames, with a change (n, d) of the differences, radians."""
         rows, logged = self.tested, self.frames.angles - change
         differences = self.seen.read[rows] - logged[rows]
-        return drifts(differences, self.seen.stds[rows], logged[rows], self.frames.times[rows], zeros=zeros)
+        return drifts(differences, self.seen.stds[rows], logged[rows], self.frames.times[rows], usual=usual)
 
 
 def trajectory(goals: Floats, frames: int) -> Floats:
@@ -114,9 +116,9 @@ def smallest(estimates: Floats, halves: Floats) -> Floats:
     return np.asarray(np.quantile(np.maximum(needed, 0), FOUND, axis=0))
 
 
-def joint_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any]:
+def joint_row(pairs: Sequence[tuple[Recorded, Sequence[ReferenceOffset]]]) -> dict[str, Any]:
     """What is found on the joints, degrees.  A constant or a line on top shifts offset and trend by just as much."""
-    found = [one.drifts(zeros) for one, zeros in pairs]
+    found = [one.drifts(usual) for one, usual in pairs]
 
     def of(kind: str, value: str) -> Floats:
         return np.degrees([[getattr(getattr(each, kind), value) for each in one] for one in found])
@@ -133,17 +135,17 @@ def joint_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any
     return row
 
 
-def step_row(pairs: Sequence[tuple[Recorded, Sequence[Zero]]]) -> dict[str, Any]:
+def step_row(pairs: Sequence[tuple[Recorded, Sequence[ReferenceOffset]]]) -> dict[str, Any]:
     """Share of steps in the middle of a recording that are found on each joint, and the error of their times."""
     row: dict[str, Any] = {}
     for degrees in DEGREES:
         shares, off = [], []
         for k in range(len(pairs[0][1])):
             drifted = []
-            for one, zeros in pairs:
+            for one, usual in pairs:
                 change = np.zeros(one.frames.angles.shape)
                 change[one.length // 2 :, k] = np.radians(degrees)
-                each = one.drifts(zeros, change)[k]
+                each = one.drifts(usual, change)[k]
                 drifted.append(each.drifted)
                 if each.change is not None:
                     off.append(abs(int(one.tested[each.change]) - one.length // 2))
@@ -173,25 +175,35 @@ def camera_rows(found: Sequence[Recorded]) -> list[dict[str, Any]]:
     return rows
 
 
+def simulated(rho: float, draw: int, kind: str, usual: Sequence[ReferenceOffset] | None = None) -> tuple[Drift, ...]:
+    """The drift of each of six joints with errors of first order."""
+    noise = generator(draw, "drift", kind, str(rho)).normal(size=(LENGTH, JOINTS))
+    noise[1:] *= np.sqrt(1 - rho**2)
+    errors = signal.lfilter([1.0], [1.0, -rho], noise, axis=0)
+    poses = 10.0 * np.arange(LENGTH)[:, None] * np.ones(JOINTS)  # no two poses are similar
+    usual = usual or [ReferenceOffset(value=0.0, half=0.0)] * JOINTS
+    return drifts(errors, np.full(poses.shape, 1e-6), poses, poses[:, 0], usual=usual)
+
+
 def alarm_rows(recordings: int = SIMULATED) -> list[dict[str, Any]]:
-    """False alarms with simulated errors of first order, on any of six joints."""
+    """False alarms with simulated errors, on any of six joints, without and with a slow reference."""
     rows = []
     for rho in CORRELATIONS:
-        found = []
+        alone, compared = [], []
         for draw in range(recordings):
-            noise = generator(draw, "drift", "errors", str(rho)).normal(size=(LENGTH, JOINTS))
-            noise[1:] *= np.sqrt(1 - rho**2)
-            errors = signal.lfilter([1.0], [1.0, -rho], noise, axis=0)
-            poses = 10.0 * np.arange(LENGTH)[:, None] * np.ones(JOINTS)  # no two poses are similar
-            zeros = [Zero(value=0.0, error=0.0)] * JOINTS
-            found.append(drifts(errors, np.full(poses.shape, 1e-6), poses, poses[:, 0], zeros=zeros))
-        # No spread is explained where the estimator promises no error; offset and trend alone are tested.
-        alarms = float(
-            np.mean([any(each.offset.significant or each.trend.significant for each in one) for one in found])
-        )
-        few = float(np.mean([each.few for one in found for each in one]))
-        rows.append({"correlation": rho, "false_alarms": alarms, "too_few_frames": few})
+            reference = simulated(SLOW, draw, "reference")
+            usual = [ReferenceOffset(value=each.offset.value, half=each.offset.half) for each in reference]
+            alone.append(simulated(rho, draw, "errors"))
+            compared.append(simulated(rho, draw, "errors", usual))
+        few = float(np.mean([each.few for one in alone for each in one]))
+        alarms = {"false_alarms": alarm_rate(alone), "false_alarms_compared": alarm_rate(compared)}
+        rows.append({"correlation": rho, **alarms, "too_few_frames": few})
     return rows
+
+
+def alarm_rate(found: Sequence[Sequence[Drift]]) -> float:
+    """Share of recordings with a significant offset or trend; no spread is explained where no error is promised."""
+    return float(np.mean([any(each.offset.significant or each.trend.significant for each in one) for one in found]))
 
 
 def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, Any]:
@@ -211,12 +223,12 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
             found = [
                 recorded(Path(folder, str(seed)), estimator, setting, frames, level, seed) for seed in range(RECORDINGS)
             ]
-            zeros = [zeros_of(one.frames, one.seen) for one in found]
+            usual = [reference_offsets(one.frames, one.seen) for one in found]
             for length in sorted({min(SHORT, frames), frames}):
                 part = [replace(one, length=length) for one in found]
-                compared = [(part[a], zeros[b]) for a, b in permutations(range(RECORDINGS), 2)]
-                steps = step_row([(one, zeros[(k + 1) % RECORDINGS]) for k, one in enumerate(part)])
-                alone = [(one, usual_zeros(estimator, one.seen.stds)) for one in part]
+                compared = [(part[a], usual[b]) for a, b in permutations(range(RECORDINGS), 2)]
+                steps = step_row([(one, usual[(k + 1) % RECORDINGS]) for k, one in enumerate(part)])
+                alone = [(one, calibrated_offsets(estimator, one.seen.stds)) for one in part]
                 joints.append({"level": level, "compared_with": "a reference", **joint_row(compared), **steps})
                 joints.append({"level": level, "compared_with": "nothing", **joint_row(alone)})
             cameras += [{"level": level, **row} for row in camera_rows(found)]
@@ -267,13 +279,12 @@ def alarm_table(rows: Sequence[Mapping[str, Any]]) -> str:
         f"simulated errors, {JOINTS} joints, {LENGTH} frames: correlation",
         *(f"{r['correlation']:g}" for r in rows),
     ]
-    return table(
-        heads,
-        [
-            [words, *(f"{row[key]:.0%}" for row in rows)]
-            for words, key in (("false alarms", "false_alarms"), ("joints with too few frames", "too_few_frames"))
-        ],
-    )
+    kinds = {
+        "false alarms": "false_alarms",
+        f"false alarms, compared with a reference of correlation {SLOW:g}": "false_alarms_compared",
+        "joints with too few frames": "too_few_frames",
+    }
+    return table(heads, [[words, *(f"{row[key]:.0%}" for row in rows)] for words, key in kinds.items()])
 
 
 def main() -> None:

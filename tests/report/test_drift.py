@@ -14,6 +14,7 @@ from ropes.common import files
 from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation.drift import Check
+from ropes.evaluation.drift.statistics import ReferenceOffset
 from ropes.report.drift import findings, page, print_check
 from ropes.report.worst_frames import arm_to_draw, worst_frames
 from tests.estimators import run_of
@@ -31,8 +32,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Check:
 
 def test_findings_name_the_joint_the_camera_and_the_times(found: Check) -> None:
     cameras, joints = findings(found)
-    assert re.fullmatch(r"Drifted: wrist reads \+[45]\.\d° off since [56]\.\d s, [+<>-]*0?\.?\d\.\d° before\.", joints)
-    assert re.fullmatch(r"Moved: camera left [234]\.\d pixels since (8\.[6-9]|9\.[0-4]) s\.", cameras)
+    assert re.fullmatch(
+        r"Drifted: wrist reads \+[45]\.\d° off since [56]\.\d s \(episode 0, frame [56]\d\), \S+° before\.",
+        joints,
+    )
+    assert re.fullmatch(
+        r"Moved: camera left [234]\.\d pixels since (8\.[6-9]|9\.[0-4]) s \(episode 0, frame (8[6-9]|9[0-4])\)\.",
+        cameras,
+    )
 
 
 def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
@@ -82,7 +89,12 @@ def test_worst_frames_are_tested_ones_beyond_the_usual_difference(found: Check) 
     far[[3, 50, 80, 110], 1] = -4.0
     far[20] = -9.0
     assert found.worst()[-1] == FRAMES - 1  # of the camera that moved until the end
-    without = replace(found, cameras=(), read=found.logged + far + [0.0, 5.0], zeros=np.array([0.0, 5.0]))
+    without = replace(
+        found,
+        cameras=(),
+        read=found.logged + far + [0.0, 5.0],
+        usual=[ReferenceOffset(value=at, half=0.0) for at in (0.0, 5.0)],
+    )
     inside = np.arange(FRAMES) != 20
     assert list(replace(without, flagged=~inside, tested=inside).worst()) == [3, 50, 80, 110]
     assert 20 in without.worst()

@@ -34,9 +34,9 @@ class Check:
     recording: Path
     """Recording with logged joint angles: anything that ropes import reads, or a data set."""
     reference: Path | None = None
-    """Recording or data set from the time when all was well, for example that of the fit. Joints and cameras are
-    compared with it; the crops of its import apply. A data set of ropes is read as it is, a recording with the options
-    below, but with the log beside it."""
+    """Recording or data set that was recorded while joints and cameras were known to be right, for example that of the
+    fit. Joints and cameras are compared with it; the crops of its import apply. A data set of ropes is read as it is, a
+    recording with the options below, but with the log beside it."""
     out: Path | None = None
     """Folder for check.html, a page with a plot for each joint and the worst frames, and check.jsonl."""
     json: bool = False

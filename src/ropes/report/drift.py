@@ -78,9 +78,9 @@ def _drift_words(found: Check, each: Drift) -> str:
         if found.camera_moved or found.unlike_training:
             causes = "the images have changed"
         return f"does not follow its log: differences vary by {spread}°, errors explain {usual}° ({causes})"
-    if each.change is not None and each.before is not None and each.after is not None:
-        since = found.time_of(each.change, tested=True)
-        return f"reads {_degrees(each.after)} off since {since:.1f} s, {_degrees(each.before)} before"
+    since = found.change_of(each)
+    if since is not None and each.before is not None and each.after is not None:
+        return f"reads {_degrees(each.after)} off since {since}, {_degrees(each.before)} before"
     if each.trend.significant:
         return f"reads {_degrees(each.offset.value)} off, and drifts by {_degrees(each.trend.value)} over the recording"
     return f"reads {_degrees(each.offset.value)} off"
@@ -89,8 +89,8 @@ def _drift_words(found: Check, each: Drift) -> str:
 def _moves(found: Check, camera: CameraDrift) -> str:
     stretches = [
         (f"up to {each.most:.1f}" if each.most > _CREEPS * each.pixels else f"{each.pixels:.1f}")
-        + f" pixels since {found.time_of(each.first):.1f} s"
-        + ("" if each.last == len(found.times) - 1 else f" until {found.time_of(each.last):.1f} s")
+        + f" pixels since {found.place_of(each.first)}"
+        + ("" if each.last == len(found.times) - 1 else f" until {found.place_of(each.last)}")
         for each in camera.stretches
     ]
     return ", ".join(stretches)
@@ -119,7 +119,7 @@ def _signed(value: float, digits: int = 1) -> str:
 
 def _half(each: Estimate) -> str:
     """Half the interval, degrees."""
-    half = float(np.degrees(each.high - each.low)) / 2
+    half = float(np.degrees(each.half))
     return fixed(half, 1) if half <= _HALF_TURN else f"> {_HALF_TURN}"
 
 
@@ -127,7 +127,7 @@ def joint_table(found: Check) -> Table:
     """A line for each joint: median of read minus logged angle, trend, half intervals, independent frames, change."""
     lines = []
     for joint, each in zip(found.joints, found.drifts, strict=True):
-        since = found.time_of(each.change, tested=True)
+        since = found.change_of(each)
         lines.append(
             [
                 ("joint", joint_label(joint)),
@@ -137,7 +137,9 @@ def joint_table(found: Check) -> Table:
                 ("trend, °", _signed(np.degrees(each.trend.value))),
                 ("±", _half(each.trend)),
                 ("frames", f"{each.effective:.0f}{', too few' if each.few else ''}"),
-                ("since, s", "" if since is None else f"{since:.1f}"),
+                ("since, s", "" if since is None else f"{since.seconds:.1f}"),
+                ("episode", "" if since is None else str(since.episode)),
+                ("frame", "" if since is None else str(since.frame)),
             ]
         )
     return Table.of(lines, texts=(0, 1))
@@ -149,7 +151,7 @@ def joint_figure(found: Check) -> Figure:
     drifted = [": drifted" if each.drifted else "" for each in found.drifts]
     titles = [joint_label(joint) + word for joint, word in zip(found.joints, drifted, strict=True)]
     figure, panels = titled_panels(titles, height=2.3, ylabel="read − logged, °", columns=2)
-    differences = np.degrees(found.read - found.logged - found.zeros)
+    differences = np.degrees(found.beyond_usual)
     for k, (panel, each) in enumerate(zip(panels, found.drifts, strict=True)):
         _draw_joint(panel, found, differences[:, k], each)
     for panel in panels[-2:]:
@@ -166,13 +168,13 @@ def _draw_joint(panel: Axes, found: Check, differences: np.ndarray, each: Drift)
     panel.plot(times[tested], ndimage.median_filter(differences[tested], max(3, width), mode="mirror"), color=colour)
     panel.axhline(0, color=FLOOR, linestyle=DASHED, linewidth=1)
     low, high = np.degrees([each.offset.low, each.offset.high])
-    since = found.time_of(each.change, tested=True)
+    since = found.change_of(each)
     if since is None or each.before is None or each.after is None:
         panel.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
     else:
-        panel.axvline(since, color=PAPER, linestyle=DASHED, linewidth=1)
-        panel.hlines(np.degrees(each.before), times[0], since, color=FLOOR, linewidth=2)
-        panel.hlines(np.degrees(each.after), since, times[-1], color=FLOOR, linewidth=2)
+        panel.axvline(since.seconds, color=PAPER, linestyle=DASHED, linewidth=1)
+        panel.hlines(np.degrees(each.before), times[0], since.seconds, color=FLOOR, linewidth=2)
+        panel.hlines(np.degrees(each.after), since.seconds, times[-1], color=FLOOR, linewidth=2)
     # Single wrong readings would hide the drift.
     span = max(float(np.quantile(np.abs(differences[tested]), 0.99)), abs(low), abs(high), 0.5)
     panel.set_ylim(-1.15 * span, 1.15 * span)
@@ -241,7 +243,7 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
 
 def _worst(found: Check, row: int, views: Sequence[Images]) -> list[Markup]:
     """The pictures of one frame, with the differences of its joints."""
-    differences = np.degrees(found.read - found.logged - found.zeros)[row]
+    differences = np.degrees(found.beyond_usual)[row]
     each = (f"{joint_label(joint)} {_signed(value)}°" for joint, value in zip(found.joints, differences, strict=True))
     caption = f"At {found.times[row]:.1f} s, read minus logged: {', '.join(each)}."
     names = found.frames.run.cameras

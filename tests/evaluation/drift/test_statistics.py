@@ -1,6 +1,7 @@
 """Rates of false alarms and power of the tests, on simulated errors; hand-solved variances."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from ropes.common.arrays import Floats
 from ropes.evaluation.drift.slow_errors import bounds, median_influence, slow_errors
 from ropes.evaluation.drift.statistics import (
     Drift,
-    Zero,
+    ReferenceOffset,
     change_point,
     drifts,
     shared_variance,
@@ -20,7 +21,7 @@ from ropes.evaluation.drift.statistics import (
 )
 
 FRAMES = 200
-ZERO = Zero(value=0.0, error=0.0)
+NO_REFERENCE = ReferenceOffset(value=0.0, half=0.0)
 
 
 def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int = FRAMES) -> Floats:
@@ -32,11 +33,19 @@ def errors(rng: np.random.Generator, rho: float, columns: int = 1, frames: int =
     return noise
 
 
-def all_of(differences: Floats, *, std: float = 1e-6, angles: Floats | None = None) -> tuple[Drift, ...]:
+def all_of(
+    differences: Floats,
+    *,
+    std: float = 1e-6,
+    angles: Floats | None = None,
+    times: Floats | None = None,
+    usual: Sequence[ReferenceOffset] | None = None,
+) -> tuple[Drift, ...]:
     """Without poses, and by default as if the estimator had promised no error: the differences alone tell."""
     n, joints = differences.shape
     poses = 10 * np.arange(n, dtype=np.float64)[:, None] if angles is None else angles
-    return drifts(differences, np.full((n, joints), std), poses, np.arange(n) / 30, zeros=[ZERO] * joints)
+    times = np.arange(n) / 30 if times is None else times
+    return drifts(differences, np.full((n, joints), std), poses, times, usual=usual or [NO_REFERENCE] * joints)
 
 
 def drift_of(differences: Floats, *, std: float = 1e-6, angles: Floats | None = None) -> Drift:
@@ -56,6 +65,36 @@ def test_false_alarms_are_about_five_percent(rho: float, joints: int) -> None:
     rng, draws = np.random.default_rng(0), 200
     alarms = np.mean([is_alarm(all_of(errors(rng, rho, joints))) for _ in range(draws)])
     assert alarms < 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("of_reference", "of_recording", "frames"), [(0.95, 0.0, 200), (0.9, 0.5, 60)])
+def test_a_slow_or_short_reference_raises_no_more_alarms(of_reference: float, of_recording: float, frames: int) -> None:
+    rng, draws, alarms = np.random.default_rng(1), 100, 0
+    for _ in range(draws):
+        usual = [
+            ReferenceOffset(value=each.offset.value, half=each.offset.half)
+            for each in all_of(errors(rng, of_reference, 6, frames))
+        ]
+        alarms += is_alarm(all_of(errors(rng, of_recording, 6), usual=usual))
+    assert alarms / draws < 0.05 + 2 * np.sqrt(0.05 * 0.95 / draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.concatenate([np.linspace(0, 1, 5), np.linspace(20, 80, 90), np.linspace(99, 100, 5)]),
+        np.concatenate([np.linspace(0, 30, 10), np.linspace(30.5, 70, 80), np.linspace(71, 100, 10)]),
+        np.concatenate([[0], np.linspace(40, 60, 98), [100]]),
+        np.repeat([0.0, 100.0], 50),
+    ],
+    ids=["two gaps", "a dense middle", "two outer frames", "two times"],
+)
+def test_times_that_are_not_even_raise_no_more_alarms(times: Floats) -> None:
+    rng, draws = np.random.default_rng(2), 100
+    alarms = np.mean([is_alarm(all_of(errors(rng, 0.0, 6, len(times)), times=times)) for _ in range(draws)])
+    assert alarms < 0.05 + 2 * np.sqrt(0.05 * 0.95 / draws)
 
 
 @pytest.mark.slow
@@ -103,7 +142,7 @@ def test_errors_that_depend_on_the_pose_raise_no_more_alarms() -> None:
 def test_errors_of_white_noise_are_those_of_the_textbook() -> None:
     noise = np.random.default_rng(4).normal(size=(50, 6, 500))
     influence = median_influence(noise)
-    found = slow_errors(influence - influence.mean(-1, keepdims=True), noise)
+    found = slow_errors(influence - influence.mean(-1, keepdims=True), noise, np.linspace(-0.5, 0.5, 500))
     assert found.offset.mean() == pytest.approx(1.35 / np.sqrt(500), rel=0.1)
     assert found.trend.mean() == pytest.approx(1 / np.sqrt(500 / 12), rel=0.1)
     assert np.median(found.independent) == pytest.approx(125, rel=0.15)
@@ -151,9 +190,9 @@ def test_spread_beyond_the_errors_is_unexplained() -> None:
     noise, motion = errors(rng, 0.0)[:, 0], rng.uniform(-1.5, 1.5, FRAMES)
     for differences, unexplained in ((noise, False), (2 * noise, False), (noise + 8 * motion, True)):
         assert drift_of(differences, std=1.0).unexplained is unexplained
-    usual = Zero(value=0.0, error=0.0, spread=5.0)  # of a reference whose differences are as large
+    usual = ReferenceOffset(value=0.0, half=0.0, spread=5.0)  # of a reference whose differences are as large
     differences, times = (noise + 8 * motion)[:, None], np.arange(FRAMES) / 30
-    (found,) = drifts(differences, np.ones((FRAMES, 1)), motion[:, None], times, zeros=[usual])
+    (found,) = drifts(differences, np.ones((FRAMES, 1)), motion[:, None], times, usual=[usual])
     assert (found.usual_spread, found.unexplained) == (5.0, False)
     assert spread_of(rng.normal(size=100_000)) == pytest.approx(1, abs=0.02)
 
@@ -167,16 +206,17 @@ def test_a_standing_arm_gives_one_error_and_not_many() -> None:
     assert drift_of(1.0 + 0.01 * errors(rng, 0.0)[:, 0], std=1.0).drifted  # the same at many poses
 
 
-def test_the_error_of_zero_widens_the_offset_alone() -> None:
+def test_the_interval_of_the_reference_widens_the_offset_alone() -> None:
     noise = errors(np.random.default_rng(6), 0.0)[:, 0] + 0.5
     poses = 10 * np.arange(FRAMES, dtype=np.float64)[:, None]
     stds, times = np.full((FRAMES, 1), 1e-6), np.arange(FRAMES) / 30
-    (known,) = drifts(noise[:, None], stds, poses, times, zeros=[ZERO])
-    (other,) = drifts(noise[:, None], stds, poses, times, zeros=[Zero(value=0.5, error=1.0)])
+    (known,) = drifts(noise[:, None], stds, poses, times, usual=[NO_REFERENCE])
+    (other,) = drifts(noise[:, None], stds, poses, times, usual=[ReferenceOffset(value=0.5, half=3.0)])
     assert known.offset.significant
     assert not other.offset.significant
     assert other.offset.value == pytest.approx(known.offset.value - 0.5)
-    assert other.offset.error == pytest.approx(np.hypot(known.offset.error, 1.0))
+    assert other.offset.error == known.offset.error
+    assert other.offset.half == pytest.approx(np.hypot(known.offset.half, 3.0))
     assert other.trend == known.trend
 
 
@@ -211,4 +251,4 @@ def test_too_few_frames_are_refused() -> None:
     with pytest.raises(ValueError, match="29 frames; at least 30"):
         drift_of(np.zeros(29))
     with pytest.raises(ValueError, match="a value for each"):
-        drifts(np.zeros((40, 1)), np.zeros((39, 1)), np.zeros((40, 1)), np.arange(40.0), zeros=[ZERO])
+        drifts(np.zeros((40, 1)), np.zeros((39, 1)), np.zeros((40, 1)), np.arange(40.0), usual=[NO_REFERENCE])

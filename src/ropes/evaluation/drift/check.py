@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from torch import Tensor
 
 from ropes.common.arrays import evenly
@@ -17,8 +16,8 @@ from ropes.evaluation.drift.camera import CameraDrift, camera_drift
 from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes, read_frames
 from ropes.evaluation.drift.plausible import require_plausible
 from ropes.evaluation.drift.result import Check
-from ropes.evaluation.drift.seen import Seen, calibration_of, network_planes, see, usual_zeros, zeros_of
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, Zero, drifts
+from ropes.evaluation.drift.seen import Seen, calibrated_offsets, calibration_of, network_planes, reference_offsets, see
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, ReferenceOffset, drifts
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
@@ -33,18 +32,18 @@ _FIRST, _FEWEST_FIRST = 0.2, 20
 
 @dataclass(frozen=True)
 class Reference:
-    """Frames from the time when all was well.
+    """Frames that were recorded while joints and cameras were known to be right.
 
     Attributes:
         name: of the recording or data set.
         pixels: images as the network gets them, uint8 (n, P, s, s).
-        zeros: median differences of each joint; None where the reference has no logged angles.
+        offsets: median differences of each joint; None where the reference has no logged angles.
         imported: the data set, if `ropes import` or another command of ropes wrote it.
     """
 
     name: str
     pixels: Tensor
-    zeros: Sequence[Zero] | None
+    offsets: Sequence[ReferenceOffset] | None
     imported: Dataset | None
 
 
@@ -65,9 +64,10 @@ def check(
     Args:
         run: a calibrated run: its folder, the name of a packaged estimator, what `ropes.fit` returned, or an estimator.
         recording: anything that `ropes import` reads, with joint angles, or a data set.
-        reference: recording or data set from the time when all was well.  Differences of the joints and places of the
-            cameras are compared with it; the crops of its import apply to the recording.  A data set of ropes is read
-            as it is, and a recording with these options, but with its own log.
+        reference: recording or data set that was recorded while joints and cameras were known to be right.
+            Differences of the joints and places of the cameras are compared with it; the crops of its import apply to
+            the recording.  A data set of ropes is read as it is, and a recording with these options, but with its own
+            log.
         state: unit of the logged angles, "radians", "degrees" or "percent"; percent needs `options` with the
             calibration.  Data sets of ropes have radians.
         frames: number of frames at most, evenly over the recording.
@@ -89,10 +89,10 @@ def check(
         estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
     )
     seen, found = _checked(estimator, found, path)
-    zeros = usual_zeros(estimator, seen.stds) if usual is None or usual.zeros is None else usual.zeros
+    offsets = calibrated_offsets(estimator, seen.stds) if usual is None or usual.offsets is None else usual.offsets
     rows = seen.tested
     differences = (seen.read - found.angles)[rows]
-    tested = drifts(differences, seen.stds[rows], found.angles[rows], found.times[rows], zeros=zeros)
+    tested = drifts(differences, seen.stds[rows], found.angles[rows], found.times[rows], usual=offsets)
     return Check(
         run=str(estimator.run.folder or "the run"),
         recording=f"{path} ({found.source})",
@@ -101,14 +101,14 @@ def check(
         cameras=_cameras(estimator, seen.pixels, usual),
         compared=_compared(estimator, usual),
         since_beginning=usual is None and estimator.networks[1] is None,
-        joints_compared="the calibration" if usual is None or usual.zeros is None else usual.name,
+        joints_compared="the calibration" if usual is None or usual.offsets is None else usual.name,
         reference=None if usual is None else usual.name,
         level=LEVEL,
         times=found.times,
         read=seen.read,
         logged=found.angles,
         stds=seen.stds,
-        zeros=np.array([zero.value for zero in zeros]),
+        usual=offsets,
         flagged=seen.flagged,
         tested=rows,
         frames=found,
@@ -147,7 +147,7 @@ def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Refe
             return Reference(path.name, pixels, None, imported)
     frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)
     seen, frames = _checked(estimator, frames, path)
-    return Reference(path.name, seen.pixels, zeros_of(frames, seen), imported)
+    return Reference(path.name, seen.pixels, reference_offsets(frames, seen), imported)
 
 
 def _compared(estimator: Estimator, usual: Reference | None) -> str:

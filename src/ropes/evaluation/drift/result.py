@@ -1,5 +1,6 @@
 """What a check of a recording found."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,30 @@ import numpy as np
 from ropes.common.arrays import Bools, Floats, Ints
 from ropes.evaluation.drift.camera import LIGHT_CHANGED, CameraDrift
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import Drift, Estimate
+from ropes.evaluation.drift.statistics import Drift, Estimate, ReferenceOffset
 
 #: Frames that are drawn on a page.
 WORST = 4
 #: Share of frames that are out of distribution above which a note says so, and above which the images are others.
 _MANY, _MOST = 0.05, 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a frame is in a recording.
+
+    Attributes:
+        seconds: from the first frame, without the pauses between episodes.
+        episode: its number.
+        frame: number of the first camera's frame in the episode.
+    """
+
+    seconds: float
+    episode: int
+    frame: int
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s (episode {self.episode}, frame {self.frame})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +54,7 @@ class Check:
         read: angles by the estimator, (n, d), radians.
         logged: logged angles, (n, d), radians.
         stds: standard deviations of the estimator's errors, (n, d), radians.
-        zeros: median differences where all is well, (d,), radians.
+        usual: median difference of each joint without a drift.
         flagged: frames that are out of distribution, bool (n,).
         tested: frames by which the joints are tested, bool (n,).
         frames: where their images are.
@@ -55,7 +74,7 @@ class Check:
     read: Floats
     logged: Floats
     stds: Floats
-    zeros: Floats
+    usual: Sequence[ReferenceOffset]
     flagged: Bools
     tested: Bools
     frames: LoggedFrames
@@ -64,6 +83,11 @@ class Check:
     def drifted(self) -> bool:
         """Whether a joint drifted or a camera moved."""
         return any(each.drifted for each in self.drifts) or self.camera_moved
+
+    @property
+    def beyond_usual(self) -> Floats:
+        """Read minus logged angles, less their usual median, (n, d), radians."""
+        return self.read - self.logged - [each.value for each in self.usual]
 
     @property
     def unlike_training(self) -> bool:
@@ -87,6 +111,8 @@ class Check:
         if few := [joint for joint, each in zip(self.joints, self.drifts, strict=True) if each.few]:
             longer = "" if share > _MANY or any(each.unexplained for each in self.drifts) else "; record for longer"
             notes.append(f"Too few independent frames of {', '.join(few)}, so intervals are wider{longer}.")
+        if any(each.few for each in self.usual):
+            notes.append(f"Too few independent frames in {self.joints_compared}, so intervals are wider.")
         if self.camera_moved and any(each.drifted for each in self.drifts):
             notes.append("A camera moved, so differences of the joints may come from the camera.")
         for each in self.cameras:
@@ -104,11 +130,20 @@ class Check:
         """Rows of the frames by which the joints are tested."""
         return np.flatnonzero(self.tested)
 
-    def time_of(self, index: int | None, *, tested: bool = False) -> float | None:
-        """Seconds of a frame; `tested` counts among the tested frames only."""
-        if index is None:
-            return None
-        return float(self.times[self.tested_rows()[index] if tested else index])
+    def place_of(self, index: int, *, tested: bool = False) -> Place:
+        """Where a frame is in the recording; `tested` counts among the tested frames only."""
+        row = self.tested_rows()[index] if tested else index
+        episode = int(self.frames.episode[row])
+        named = self.frames.recording.episodes[episode].number
+        return Place(
+            seconds=float(self.times[row]),
+            episode=episode if named is None else named,
+            frame=int(self.frames.numbers[row, 0]),
+        )
+
+    def change_of(self, found: Drift) -> Place | None:
+        """Where a joint changed; None where it did not change at once."""
+        return None if found.change is None else self.place_of(found.change, tested=True)
 
     def worst(self, count: int = WORST) -> Ints:
         """Rows of frames to look at, far apart: the last ones of stretches in which a camera moved, then tested frames.
@@ -116,7 +151,7 @@ class Check:
         Of these the ones with the largest differences in units of σ, of drifted joints if any.
         """
         columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
-        size = np.abs((self.read - self.logged - self.zeros) / self.stds)[self.tested][:, columns].max(1)
+        size = np.abs(self.beyond_usual / self.stds)[self.tested][:, columns].max(1)
         apart, chosen = max(1, len(self.times) // (5 * count)), list[int]()
         for stretch in sorted((part for each in self.cameras for part in each.stretches), key=lambda part: -part.most):
             if len(chosen) < count and all(abs(stretch.last - other) >= apart for other in chosen):
@@ -143,7 +178,7 @@ class Check:
                     "spread": round(each.spread, 6),
                     "usual_spread": round(each.usual_spread, 6),
                     "unexplained": each.unexplained,
-                    "since": self.time_of(each.change, tested=True),
+                    **_place("since", self.change_of(each)),
                     "before": None if each.before is None else round(each.before, 6),
                     "after": None if each.after is None else round(each.after, 6),
                     "unit": "rad",
@@ -151,8 +186,12 @@ class Check:
             )
         for camera in self.cameras:
             stretches = [
-                {"since": self.time_of(s.first), "until": self.time_of(s.last), "pixels": round(s.pixels, 2)}
-                for s in camera.stretches
+                {
+                    **_place("since", self.place_of(each.first)),
+                    **_place("until", self.place_of(each.last)),
+                    "pixels": round(each.pixels, 2),
+                }
+                for each in camera.stretches
             ]
             found.append(
                 {
@@ -178,6 +217,12 @@ class Check:
             }
         )
         return found
+
+
+def _place(name: str, place: Place | None) -> dict[str, float | int | None]:
+    if place is None:
+        return dict.fromkeys((name, f"{name}_episode", f"{name}_frame"))
+    return {name: place.seconds, f"{name}_episode": place.episode, f"{name}_frame": place.frame}
 
 
 def _numbers(found: Estimate) -> dict[str, float | bool]:

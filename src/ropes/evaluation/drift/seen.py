@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import ndtri
 from torch import Tensor
 
 from ropes.common.arrays import Bools, Floats
 from ropes.data.views import Views, planes, squares
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Zero, drifts, spread_of
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, ReferenceOffset, drifts, spread_of
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -97,10 +98,10 @@ def network_planes(estimator: Estimator, images: Views) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(planes(squares(images, estimator.networks[0].size))))
 
 
-def usual_zeros(estimator: Estimator, stds: Floats) -> list[Zero]:
-    """Median differences of each joint where all is well, if no reference tells them: 0, with the calibration's error.
+def calibrated_offsets(estimator: Estimator, stds: Floats) -> list[ReferenceOffset]:
+    """Median differences of each joint without a reference: 0, with the interval of the calibration at `LEVEL`.
 
-    The error is σ / √N for N labelled poses, and `LABEL_FREE_ZERO` of σ without labels.
+    The standard error is σ / √N for N labelled poses, and `LABEL_FREE_ZERO` of σ without labels.
 
     Args:
         estimator: calibrated.
@@ -109,16 +110,17 @@ def usual_zeros(estimator: Estimator, stds: Floats) -> list[Zero]:
     calibration, intervals = calibration_of(estimator)
     labels = intervals.samples if estimator.is_supervised else calibration.samples
     share = 1 / np.sqrt(labels) if labels else LABEL_FREE_ZERO
-    return [Zero(value=0.0, error=float(share * each)) for each in np.sqrt((stds**2).mean(0))]
+    halves = share * ndtri(1 - LEVEL / (4 * stds.shape[1])) * np.sqrt((stds**2).mean(0))
+    return [ReferenceOffset(value=0.0, half=half) for half in halves.tolist()]
 
 
-def zeros_of(frames: LoggedFrames, seen: Seen) -> list[Zero]:
-    """Median differences of each joint in a reference, with their standard errors."""
-    rows, nothing = seen.tested, [Zero(value=0.0, error=0.0)] * seen.read.shape[1]
+def reference_offsets(frames: LoggedFrames, seen: Seen) -> list[ReferenceOffset]:
+    """Median differences of each joint in a reference, with their intervals at `LEVEL`."""
+    rows, nothing = seen.tested, [ReferenceOffset(value=0.0, half=0.0)] * seen.read.shape[1]
     differences = (seen.read - frames.angles)[rows]
-    found = drifts(differences, seen.stds[rows], frames.angles[rows], frames.times[rows], zeros=nothing)
+    found = drifts(differences, seen.stds[rows], frames.angles[rows], frames.times[rows], usual=nothing)
     spreads = spread_of(differences).tolist()
     return [
-        Zero(value=each.offset.value, error=each.offset.error, spread=spread)
+        ReferenceOffset(value=each.offset.value, half=each.offset.half, spread=spread, few=each.few)
         for each, spread in zip(found, spreads, strict=True)
     ]

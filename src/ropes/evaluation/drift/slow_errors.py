@@ -41,7 +41,7 @@ class SlowErrors:
     independent: Floats
 
 
-def slow_errors(medians: Floats, slopes: Floats) -> SlowErrors:
+def slow_errors(medians: Floats, slopes: Floats, position: Floats) -> SlowErrors:
     """Standard errors of medians and slopes of the joints of recordings.
 
     The variance of a mean of n autocorrelated values is R / n times their variance, for
@@ -56,9 +56,9 @@ def slow_errors(medians: Floats, slopes: Floats) -> SlowErrors:
     Args:
         medians: influences of the values on the medians, with mean 0, (..., d, n).
         slopes: influences of the values on the slopes, (..., d, n), in units of the values.
+        position: of the frames in time, (n,), with mean 0 and a distance of 1 from the first frame to the last.
     """
     n = medians.shape[-1]
-    position = np.linspace(-0.5, 0.5, n)
     straight = _without_line(slopes, position)
     level = without_step(slopes.reshape(-1, n), position).reshape(slopes.shape)
     many, of_medians = slopes.shape[-2] >= _FEWEST_JOINTS, _ratio(medians, first=1)
@@ -103,7 +103,7 @@ def without_step(values: Floats, position: Floats) -> Floats:
     n = len(position)
     places = np.unique(np.linspace(FEWEST_SIDE, n - FEWEST_SIDE, _PLACES).round().astype(int))
     steps = _without_line((np.arange(n) >= places[:, None]).astype(np.float64), position)
-    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    steps /= np.maximum(np.linalg.norm(steps, axis=1, keepdims=True), 1e-9)  # 0 where a line is the step, at a gap
     residuals = _without_line(values, position)
     scores = residuals @ steps.T
     best = np.abs(scores).argmax(1)
@@ -146,7 +146,7 @@ def _simulated(frames: int, joints: int, level: float) -> tuple[tuple[Floats, Fl
     for part in np.array_split(time, max(1, _SIMULATIONS * joints * frames // 4_000_000)):
         noise = _first_order(rng, (part - 1) / (part + 1), joints, frames)
         influence = median_influence(noise)
-        errors = slow_errors(influence - influence.mean(-1, keepdims=True), noise)
+        errors = slow_errors(influence - influence.mean(-1, keepdims=True), noise, position)
         slopes = noise @ position / (position**2).sum()
         independent.append(errors.independent)
         ratios.append(np.abs(np.stack([np.median(noise, -1) / errors.offset, slopes / errors.trend])))

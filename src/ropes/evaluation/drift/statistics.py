@@ -48,17 +48,27 @@ class Estimate:
         """Whether the interval excludes 0."""
         return not self.low <= 0 <= self.high
 
+    @property
+    def half(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
 
 @dataclass(frozen=True, kw_only=True)
-class Zero:
-    """Median difference of a joint where all is well, its standard error, and the spread of the differences, radians.
+class ReferenceOffset:
+    """Median difference of a joint without a drift, by a reference or by the calibration.
 
-    The spread is half the distance from the 16% to the 84% quantile; 0 where it is not known.
+    Attributes:
+        value: radians.
+        half: half its simultaneous interval, radians.
+        spread: half the distance from the 16% to the 84% quantile of the differences, radians; 0 where it is not known.
+        few: whether the reference has too few independent frames, see `Drift`.
     """
 
     value: float
-    error: float
+    half: float
     spread: float = 0.0
+    few: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +76,7 @@ class Drift:
     """Offset, trend and spread of one joint's differences.
 
     Attributes:
-        offset: median of the differences, less that where all is well, radians.
+        offset: median of the differences less that of the reference, radians; its error is the recording's alone.
         trend: change of a robust line from the first frame to the last, radians.
         effective: number of independent frames with the same error of the median.
         few: whether the recording has fewer than about eight independent frames; the intervals are then much wider.
@@ -108,24 +118,25 @@ def drifts(
     angles: Floats,
     times: Floats,
     *,
-    zeros: Sequence[Zero],
+    usual: Sequence[ReferenceOffset],
     level: float = LEVEL,
 ) -> tuple[Drift, ...]:
     """Test the differences of each joint for an offset and a trend.
 
-    Each of the 2 d tests of d joints is at level / 2 d (Bonferroni).  The variances of an offset and of a trend are
+    Each of the 2 d tests of d joints is at level / 2 d (Bonferroni).  Half the intervals of an offset and a trend are
 
-        offset: max(e², wᵀ S C S w) + zero.error²     trend: max(e², wᵀ S C S w)
+        offset: √(b² max(e², wᵀ S C S w) + h²)     trend: √(b² max(e², wᵀ S C S w))
 
-    with the errors e and their bounds by `slow_errors` and `bounds`; and wᵀ S C S w by `shared_variance`, for positions
-    x in the recording from −½ to ½ less their mean, and weights w of 1 / n or x / Σ x².
+    with the errors e and their bounds b by `slow_errors` and `bounds`; half the interval of the reference's offset, h;
+    and wᵀ S C S w by `shared_variance`, for positions x in the recording from −½ to ½ less their mean, and weights w of
+    1 / n or x / Σ x².
 
     Args:
         differences: read minus logged angles, (n, d), radians.
         stds: standard deviations of the estimator's errors, (n, d), radians.
         angles: logged angles of all joints, (n, joints), radians.
         times: in ascending order, (n,), seconds.
-        zeros: median difference of each joint where all is well.
+        usual: median difference of each joint without a drift, with intervals of the same level.
         level: probability of a false alarm in any of the tests.
 
     Raises:
@@ -138,12 +149,12 @@ def drifts(
     centred = position - position.mean()
     slopes, bent = zip(*(robust_slope(column, centred) for column in differences.T), strict=True)
     influences = median_influence(differences.T)
-    errors = slow_errors(influences - influences.mean(-1, keepdims=True), np.stack(bent))
+    errors = slow_errors(influences - influences.mean(-1, keepdims=True), np.stack(bent), centred)
     bound = bounds(n, joints, errors.independent, level / (2 * joints))
     similarity = similar_errors(angles)
     return tuple(
-        _drift(differences[:, k], stds[:, k], similarity, centred, slopes[k], k, errors, bound, influences[k], zero)
-        for k, zero in enumerate(zeros)
+        _drift(differences[:, k], stds[:, k], similarity, centred, slopes[k], k, errors, bound, influences[k], each)
+        for k, each in enumerate(usual)
     )
 
 
@@ -157,7 +168,7 @@ def _drift(
     errors: SlowErrors,
     bound: tuple[float, float],
     influence: Floats,
-    zero: Zero,
+    usual: ReferenceOffset,
 ) -> Drift:
     """The tests of one joint; see `drifts`."""
     n = len(differences)
@@ -167,8 +178,9 @@ def _drift(
 
     median, own = float(np.median(differences)), float(errors.offset[joint]) ** 2
     variance = max(own, shared_variance(np.full(n, 1 / n), stds, similarity))
-    error, value = float(np.sqrt(variance + zero.error**2)), median - zero.value
-    offset = Estimate(value=value, error=error, low=value - bound[0] * error, high=value + bound[0] * error)
+    error, value = float(np.sqrt(variance)), median - usual.value
+    half = float(np.hypot(bound[0] * error, usual.half))
+    offset = Estimate(value=value, error=error, low=value - half, high=value + half)
 
     change, before, after, rest = None, None, None, differences
     if trend.significant:
@@ -177,7 +189,7 @@ def _drift(
     if change is not None:
         parts = differences[:change], differences[change:]
         rest = np.concatenate([part - np.median(part) for part in parts])
-        before, after = (float(np.median(part)) - zero.value for part in parts)
+        before, after = (float(np.median(part)) - usual.value for part in parts)
     return Drift(
         offset=offset,
         trend=trend,
@@ -187,7 +199,7 @@ def _drift(
         before=before,
         after=after,
         spread=float(spread_of(rest)),
-        usual_spread=max(float(np.sqrt((stds**2).mean())), zero.spread),
+        usual_spread=max(float(np.sqrt((stds**2).mean())), usual.spread),
     )
 
 
