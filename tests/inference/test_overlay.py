@@ -88,6 +88,19 @@ def test_overlays_of_other_images_are_not_overwritten(tmp_path: Path) -> None:
         assert found == {"3.png": 0, "3-2.png": 3, "3-3.png": 2, "4.png": 4}
 
 
+def test_a_path_that_holds_no_pictures_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    pictures = {"left": np.zeros((4, 4, 3), np.uint8)}
+    with pytest.raises(UserError, match=r"cannot write .*file/left/3\.png: Not a directory; choose another folder"):
+        write_pictures(tmp_path / "file", "3.png", pictures, "origin")
+    with pytest.raises(UserError, match=r"cannot make the folder .*file: .*file is a file"):
+        next(predict_lines(tmp_path / "no run", tmp_path / "no images", overlay=tmp_path / "file"))
+    (tmp_path / "o" / "left").mkdir(parents=True)
+    (tmp_path / "o" / "left" / "3.png").write_text("no picture")
+    write_pictures(tmp_path / "o", "3.png", pictures, "origin")
+    assert {path.name for path in (tmp_path / "o" / "left").iterdir()} == {"3.png", "3-2.png"}
+
+
 @pytest.mark.slow
 def test_predict_writes_an_overlay_per_image(
     own_run: Path, urdf: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

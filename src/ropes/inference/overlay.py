@@ -173,11 +173,19 @@ def write_pictures(folder: Path, name: str, pictures: Mapping[str, Images], orig
 
 
 def _origin(path: Path) -> str | None:
-    """The origin of a picture; None where there is no file, and an empty text where the file does not say."""
+    """The origin of a picture; None where there is no file, and an empty text where the file does not say.
+
+    Raises:
+        UserError: the path cannot be read.
+    """
     try:
         with Image.open(path) as picture:
             return str(picture.info.get(_ORIGIN, ""))
     except FileNotFoundError:
         return None
-    except (OSError, SyntaxError, UnidentifiedImageError):
+    except (SyntaxError, UnidentifiedImageError, Image.DecompressionBombError):
         return ""
+    except OSError as error:
+        if error.errno is None:  # a damaged picture
+            return ""
+        raise UserError(f"cannot write {path}: {error.strerror}; choose another folder for overlays") from error
