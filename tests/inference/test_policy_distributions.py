@@ -83,6 +83,7 @@ def test_data_set_gives_the_same_distributions_as_a_file(tmp_path: Path) -> None
         (lambda c: c["elbow"]["policies"][0].pop("std"), ", policy 1: no 'std'; it needs mean, std, low, high"),
         (lambda c: c["elbow"]["policies"][0].update(std=0), ": joint elbow, policy 1: std is 0; it must be above 0"),
         (lambda c: c["elbow"]["policies"][0].update(mean="a"), 'policy 1: mean is "a", which is no number'),
+        (lambda c: c["elbow"]["policies"][0].update(mean=10**399), "policy 1: mean has too many digits"),
         (lambda c: c["elbow"]["policies"][0].update(mean=True), "policy 1: mean is true, which is no number"),
         (lambda c: c["elbow"]["policies"][0].update(mean=math.nan), "policy 1: mean is NaN, which is no number"),
         (lambda c: c["elbow"]["observational"].update(low=2), ", observational: low 2 is not below high 1.5"),

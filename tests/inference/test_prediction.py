@@ -131,6 +131,12 @@ GOOD = "left/0.png,1,right/0.png,2"
         ([GOOD, ",1,right/0.png,2"], "left,wrist,right,elbow", "line 3: no image for camera left"),
         (["1,2,left/0.png"], "wrist,elbow,left,right", "line 2: no image for camera right"),
         ([GOOD, "left/9.png,1,right/0.png,2"], "left,wrist,right,elbow", "cannot read .*9.png: No such file"),
+        (
+            [GOOD, "left/0.png,1,right/0.png,90"],
+            "left,wrist,right,elbow",
+            "elbow spans 88, above a full turn; give",
+        ),
+        (["left/0.png,1,right/0.png,45"] * 2, "left,wrist,right,elbow", "elbow has a median of 45, above a full turn"),
         ([GOOD], "left,wrist,right,elbow", "two distinct angles of each joint; elbow has one"),
     ],
 )

@@ -1,8 +1,30 @@
 """Angles in messages: degrees for the reader, and radians, the unit of files and arrays."""
 
 import math
+from collections.abc import Sequence
+
+from ropes.common.arrays import Floats
+
+#: A full turn, radians.
+TURN = 2 * math.pi
 
 
 def in_both_units(angle: float) -> str:
     """An angle, radians, in degrees and in radians."""
     return f"{math.degrees(angle):.1f}° ({angle:.2f} rad)"
+
+
+def require_radians(joints: Sequence[str], sizes: Floats, words: str) -> None:
+    """Check that sizes of angles are at most a full turn.
+
+    Args:
+        joints: names, (d,).
+        sizes: of each joint, (d,), radians.
+        words: what they are, for the message: "has a median of".
+
+    Raises:
+        ValueError: a size is larger, so the angles are probably in degrees.
+    """
+    for joint, size in zip(joints, sizes.tolist(), strict=True):
+        if size > TURN:
+            raise ValueError(f"{joint} {words} {size:.3g}, above a full turn; give radians, not degrees")

@@ -242,8 +242,8 @@ class Estimator:
     @property
     def intervals(self) -> Intervals | None:
         """Conformal intervals of the calibration, else of the fit; None where there are none, or σ is unknown."""
-        intervals = None if self.calibration is None else self.calibration.intervals
-        if intervals is None:
+        known, intervals = self.calibration, None if self.calibration is None else self.calibration.intervals
+        if intervals is None and (known is None or known.origin is None):  # those of old versions have no origin
             intervals = self.held_out_intervals()
         has_deviations = self.trust is not None and self.trust.variance is not None
         return intervals if intervals is not None and (has_deviations or not intervals.by_image) else None

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.units import require_radians
 from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.inference.image_inputs import Pose, read_poses
@@ -16,7 +17,8 @@ def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
     """Images and angles (n, d), radians, of a CSV file.
 
     Raises:
-        UserError: the file, a column or an image is missing, or an angle is not a finite number.
+        UserError: the file, a column or an image is missing, or an angle is not a finite number, or the
+            angles of a joint are probably in degrees.
     """
     rows = csv_rows(path, (*run.cameras, *run.joints), "labelled samples")
     poses: list[Pose] = []
@@ -33,4 +35,9 @@ def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
     if not np.isfinite(table).all():
         line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
         raise UserError(f"{path}, line {line}: an angle is not finite")
+    try:
+        require_radians(run.joints, np.ptp(table, axis=0), "spans")
+        require_radians(run.joints, np.median(np.abs(table), axis=0), "has a median of")
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
     return images, table

@@ -20,6 +20,7 @@ from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, CalibrationErrors, Origin, half_widths, write_calibration
 from ropes.inference.consistency import FEWEST_FOR_WIDTHS, Angles, require_consistency
 from ropes.inference.estimator import Estimator
+from ropes.inference.held_out import held_out_intervals
 from ropes.inference.policy_distributions import Commanded, described_by, read_commanded
 from ropes.inference.prediction import images_of
 from ropes.methods.recipe import anchors_of
@@ -137,7 +138,7 @@ def fit_commanded(
 
     Raises:
         UserError: the distributions contradict the images, see `ropes.inference.consistency.require_consistency`, or a
-            coordinate hardly varies.
+            coordinate hardly varies; or the level is too high for the run's held-out anchors.
     """
     try:
         means = np.array([joint.means for joint in commanded]).T
@@ -152,7 +153,7 @@ def fit_commanded(
         unused = None if readings.unused is None else readings.unused[..., k]
         angles = Angles(first[:, k], second[:, k], observational.get(k), error_of_joint, unused)
         require_consistency(source, joint, commanded[k], angles)
-    intervals = estimator.held_out_intervals(level)
+    intervals = held_out_intervals(estimator, level)
     starts = _starts(observational, commanded) if readings.of_chains else None
     if starts is None and len(first) + len(second) < FEWEST_FOR_WIDTHS:  # too few for bends
         return replace(line, intervals=intervals)

@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.common.arrays import Floats
-from ropes.common.units import in_both_units
+from ropes.common.units import TURN, in_both_units
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.policies import described_model
 
 #: Poses drawn to estimate the observational means.
 _SAMPLES = 20_000
-_TURN = 2 * math.pi
 #: Largest distance of a normal's mean from its interval, in standard deviations.
 _MAX_DISTANCE = 5.0
 _NORMAL, _UNIFORM = ("mean", "std", "low", "high"), ("low", "high")
@@ -193,6 +192,8 @@ def _with_keys(
 
 
 def _number(value: object, where: str) -> float:
+    if isinstance(value, int) and value.bit_length() > 1023:
+        raise UserError(f"{where} has too many digits")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise UserError(f"{where} is {json.dumps(value)}, which is no number")
     return float(value)
@@ -210,10 +211,10 @@ def _checked(where: str, commanded: Commanded) -> Commanded:
             f"{where}: both policies have mean {in_both_units(first)}; a line to radians needs two different ones"
         )
     ends = np.stack([policy.quantile([0.001, 0.999]) for policy in commanded.policies])
-    if (span := float(ends.max() - ends.min())) > _TURN:
+    if (span := float(ends.max() - ends.min())) > TURN:
         raise UserError(
             f"{where}: the policies span {in_both_units(span)}; images show angles within one turn, "
-            f"{in_both_units(_TURN)}, only "
+            f"{in_both_units(TURN)}, only "
             "(angles are in radians, not degrees)"
         )
     return commanded

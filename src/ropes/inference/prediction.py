@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.files import require_folder
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location, is_location, location
 from ropes.data.dataset import Dataset
@@ -26,6 +27,7 @@ from ropes.inference.calibration import (
     write_calibration,
 )
 from ropes.inference.estimator import Estimator
+from ropes.inference.held_out import held_out_intervals
 from ropes.inference.image_inputs import ImageInput, Pose, poses_of, read_poses
 from ropes.inference.labels import read_labels
 from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
@@ -67,7 +69,7 @@ def calibrate(
 
     Raises:
         UserError: no labels, labels and a data set, too few labels, images that do not match the run, a level outside
-            0 to 1, or a packaged estimator, which stays as it is.
+            0 to 1 or above what samples and held-out anchors allow, or a packaged estimator, which stays as it is.
     """
     if data is not None and labels is not None:
         raise UserError("give labelled samples as data or as labels, not both")
@@ -93,8 +95,9 @@ def calibrate(
     line = fit_calibration(reading.coordinates, angles, joints)
     intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
-        print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
-        intervals = estimator.held_out_intervals(level)
+        intervals = held_out_intervals(estimator, level, labels=len(angles))
+        too_few = f"{len(angles)} samples are too few for {100 * level:.9g}% intervals of their own"
+        print(f"ropes: {too_few}", file=sys.stderr)
     origin = Origin(
         source="samples" if labels is None else "labels",
         seed=seed,
@@ -211,8 +214,10 @@ def predict_lines(
 
     Raises:
         UserError: a camera is missing or unknown, or an image has another size or type; with `poses` or `overlay`, an
-            unknown link, no URDF, or a run that is not calibrated.
+            unknown link, no URDF, a run that is not calibrated, or a file in place of the overlay's folder.
     """
+    if overlay is not None:
+        require_folder(overlay)
     estimator = Estimator.load(run, precision=precision)
     options: dict[str, Any] = {"poses": poses, "urdf": urdf, "overlay": overlay, "camera_file": camera_file}
     yield from map(json.dumps, _predictions(estimator, source, **options))

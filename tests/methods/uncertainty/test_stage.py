@@ -136,6 +136,30 @@ def test_higher_level_widens_intervals_and_few_labels_fall_back_to_anchors(
     assert capsys.readouterr().err == "ropes: 5 samples are too few for 90% intervals of their own\n"
 
 
+def test_a_level_that_is_too_high_for_labels_and_anchors_is_refused(own: Path, data: Path) -> None:
+    before = tiny.tree(own)
+    with pytest.raises(UserError, match=r"level is 0\.9999999, and (\d+) held-out anchors and 100 samples") as refused:
+        calibrate(own, data=data, samples=100, level=0.9999999)
+    with pytest.raises(UserError, match=r"held-out anchors give intervals of a level up to 0\.\d+$"):
+        commanded.held_out_intervals(Estimator.load(own), 0.9999999)
+    assert tiny.tree(own) == before
+    highest = float(str(refused.value).split()[-1])
+    assert calibrate(own, data=data, samples=100, level=highest).intervals is not None
+    with pytest.raises(UserError, match="level is"):
+        calibrate(own, data=data, samples=100, level=highest + 1e-4)
+
+
+def test_a_calibration_without_intervals_has_those_of_the_fit_only_if_it_is_old(own: Path, data: Path) -> None:
+    calibrate(own, data=data, samples=100)
+    estimator = Estimator.load(own)
+    assert estimator.calibration is not None
+    without = replace(estimator.calibration, intervals=None)
+    estimator.calibration = without
+    assert estimator.intervals is None
+    estimator.calibration = replace(without, origin=None)
+    assert estimator.intervals is not None
+
+
 def test_commanded_calibration_gets_intervals_without_labels(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats
 from ropes.common.files import write_arrays
+from ropes.common.units import require_radians
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import TEST_POSES, Task
 
 _ENDS = ("lower", "upper")
-#: Radians; a joint whose median angle is larger is refused as one in degrees.
-_TURN = 2 * np.pi
 #: Radians; no value of a prediction or of an interval's end may be larger.
 _LARGEST = 1e3
 
@@ -188,10 +187,8 @@ def _of_split(arrays: Mapping[str, NDArray[np.generic]], split: str, task: Task)
     if split not in arrays:
         raise ValueError(f"no predictions for {split}; {task.name} has {', '.join(task.splits)}")
     angles = _checked(arrays, split, task)
-    large = np.median(np.abs(angles), axis=0) > _TURN
-    if large.any():
-        joint, median = task.joints[int(large.argmax())], np.median(np.abs(angles[:, large.argmax()]))
-        raise ValueError(f"{split}: {joint} has a median of {median:.3g}, above a full turn; give radians, not degrees")
+    names = [f"{split}: {joint}" for joint in task.joints]
+    require_radians(names, np.median(np.abs(angles), axis=0), "has a median of")
     given = [end for end in _ENDS if f"{split}-{end}" in arrays]
     if len(given) == 1:
         raise ValueError(f"{split} has {given[0]} ends of intervals alone; give lower and upper ends")
