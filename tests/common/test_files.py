@@ -160,3 +160,43 @@ def test_check_manifest_refuses_a_damaged_record(tmp_path: Path) -> None:
     files.write_json(tmp_path / "about.json", ["name"])
     with pytest.raises(UserError, match="holds another"):
         files.check_manifest(tmp_path / "about.json", {"name": "a"}, "holds another")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_earlier_folder_stays_when_the_new_one_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    target = tmp_path / "out" / "package"
+    with files.replaced_folder(target) as new:
+        (new / "a").write_text("first")
+
+    def fail() -> None:
+        with files.replaced_folder(target) as new:
+            (new / "b").write_text("second")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert [path.name for path in target.parent.iterdir()] == ["package"]
+    assert (target / "a").read_text() == "first"
+    with files.replaced_folder(target) as new:
+        (new / "b").write_text("second")
+    assert [path.name for path in target.iterdir()] == ["b"]
+    assert [path.name for path in target.parent.iterdir()] == ["package"]
+
+
+def test_an_earlier_folder_comes_back_when_the_new_one_cannot_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, rename = tmp_path / "package", Path.rename
+    target.mkdir()
+    (target / "a").write_text("first")
+
+    def interrupted(path: Path, to: Path) -> Path:
+        if (path / "b").exists():
+            raise KeyboardInterrupt
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt), files.replaced_folder(target) as new:
+        (new / "b").write_text("second")
+    assert (target / "a").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["package"]

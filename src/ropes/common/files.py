@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -96,6 +97,29 @@ def copy_tree(source: Path, target: Path) -> None:
                 shutil.copyfile(path, temporary)
 
 
+@contextmanager
+def replaced_folder(target: Path) -> Iterator[Path]:
+    """Yield a new folder; it replaces the folder `target` if the block succeeds, and is removed otherwise.
+
+    Raises:
+        UserError: the parent folder cannot be made.
+    """
+    require_folder(target.parent)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+        new, earlier = Path(folder, target.name), Path(folder, "earlier")
+        new.mkdir()
+        yield new
+        try:
+            if target.exists():
+                target.rename(earlier)
+            new.rename(target)
+        except BaseException:
+            if earlier.exists() and not target.exists():
+                earlier.rename(target)
+            raise
+
+
 def read_json(path: Location, *, folder: Location | None = None) -> Any:
     """Read the JSON file at `path`.
 
@@ -149,12 +173,21 @@ def require_free(path: Location, marker: str) -> None:
     if not isinstance(path, Path):
         contents = stores.glob(path, "*")
     else:
-        nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        if not nearest.is_dir():
-            raise UserError(f"cannot make the folder {path}: {nearest} is a file")
+        require_folder(path)
         contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
     if contents and not stores.is_file(path / marker):
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
+
+
+def require_folder(path: Path) -> None:
+    """Check that `path` is a folder, or that no file is in the way of making it.
+
+    Raises:
+        UserError: it is a file, or in a file.
+    """
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise UserError(f"cannot make the folder {path}: {nearest} is a file")
 
 
 def ensure_output_folder(path: Location, marker: str) -> None:

@@ -1,7 +1,5 @@
 """Exports a finished run as one file for other runtimes, compared with the estimator before it is kept."""
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from ropes import __version__
 from ropes.common.arrays import evenly
-from ropes.common.files import read_json, write_json, write_text
+from ropes.common.files import read_json, replaced_folder, write_json, write_text
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -77,10 +75,7 @@ def export(
         require_same_data(run, estimator.run, dataset)
         evaluation = read_results(results, run, estimator.run)
     images = made_up_images(estimator, _COMPARED) if dataset is None else _images(estimator, dataset)
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as folder:
-        new = Path(folder) / name
-        new.mkdir()
+    with replaced_folder(target) as new:
         network = ExportedEstimator(estimator, elementary=kind == "onnx")
         config = _config(run, kind, estimator, network)
         write(network, new / FILES[kind], kind, [each["name"] for each in config["inputs"]])
@@ -91,9 +86,6 @@ def export(
         if card is None and dataset is not None and evaluation is not None:
             card = _card(name, run, estimator, new / FILES[kind], dataset, evaluation)
         write_text(new / README_FILE, hub_card(name, estimator.run, config, card=card, results=evaluation))
-        if target.exists():
-            shutil.rmtree(target)
-        new.rename(target)
     return target
 
 

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from ropes.common.files import atomic_path, write_text
+from ropes.common.files import atomic_path, replaced_folder, write_text
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -80,13 +79,8 @@ def package(run: Path, *, name: str, data: Location, results: Path | None, out: 
     target = out / name
     if target.exists() and not (target / CARD_FILE).exists():
         raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as folder:
-        new = Path(folder) / name
+    with replaced_folder(target) as new:
         _fill(run, new, name, estimator, dataset, calibration, evaluation, most)
-        if target.exists():
-            shutil.rmtree(target)
-        new.rename(target)
     return target
 
 
