@@ -1,6 +1,7 @@
 """Results as one flat CSV: every figure once, with its conditions, and nothing else."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,12 @@ def test_the_command_writes_one_file_of_several_results(
     with one.open(encoding="utf-8", newline="") as stream:
         read = list(csv.DictReader(stream))
     assert tuple(read[0]) == COLUMNS
+    assert (read[0]["source"], read[0]["hiding"], read[0]["scene"], read[0]["mesh"]) == (
+        str(tmp_path / "one" / "results.json"),
+        "",
+        "",
+        "",
+    )
     assert (read[0]["target"], read[0]["metric"], read[0]["value"], read[0]["renderer"]) == (
         "j1",
         "mcc_mean",
@@ -132,6 +139,19 @@ def test_the_command_writes_one_file_of_several_results(
     assert len((tmp_path / "both.csv").read_text(encoding="utf-8").splitlines()) == 51
     assert cli.main(both) == 2
     assert "2 results need the name of one file; give --out" in capsys.readouterr().err
+
+
+def test_conditions_of_the_whole_results_tell_figures_apart(found: Results, tmp_path: Path) -> None:
+    paths = []
+    for hiding in ("square", "object"):
+        paths.append(tmp_path / hiding / "results.json")
+        results.write(paths[-1], replace(found, hiding=hiding, scene="panda-gym", mesh="full"))
+    assert cli.main(["csv", *map(str, paths), "--out", str(tmp_path / "both.csv")]) == 0
+    with (tmp_path / "both.csv").open(encoding="utf-8", newline="") as stream:
+        read = list(csv.DictReader(stream))
+    assert {(row["hiding"], row["scene"], row["mesh"], row["source"]) for row in read} == {
+        (path.parent.name, "panda-gym", "full", str(path)) for path in paths
+    }
 
 
 def test_folders_without_results_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

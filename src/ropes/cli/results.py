@@ -87,7 +87,7 @@ class Csv:
             raise UserError("the same results are named twice; name each once")
         if out.is_dir() or out.resolve() in resolved:
             raise UserError(f"{out} is {'a folder' if out.is_dir() else 'one of the results'}; give --out another name")
-        count = write_csv(out, [read(path) for path in paths])
+        count = write_csv(out, {str(path): read(path) for path in paths})
         write_options(self, options_beside(out))
         print(f"wrote {out}: {count} figures")
 

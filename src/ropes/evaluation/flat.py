@@ -21,7 +21,7 @@ _CONDITIONS = (
 #: Columns of the table, in their order.  New ones are added at the end.
 COLUMNS = (
     *("experiment", "preset", "kind", "setting", "method", "seed", *_CONDITIONS),
-    *("target", "metric", "value", "unit"),
+    *("target", "metric", "value", "unit", "hiding", "scene", "mesh", "source"),
 )
 #: Tables of figures whose keys are factors or joints: field → how many keys come before the target.
 _OF_TARGETS = {"informativeness": 0, "errors": 1, "recall": 1, "moves": 0}
@@ -38,8 +38,12 @@ _UNITS = {
 }
 
 
-def write_csv(path: Path, found: Sequence[Results]) -> int:
+def write_csv(path: Path, found: Mapping[str, Results]) -> int:
     """Write the figures of some results as CSV (RFC 4180, UTF-8, a header of `COLUMNS`), atomically.
+
+    Args:
+        path: the file.
+        found: name of the file of results, for the column `source` → results.
 
     Returns:
         The number of figures.
@@ -48,9 +52,9 @@ def write_csv(path: Path, found: Sequence[Results]) -> int:
     writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     count = 0
-    for results in found:
+    for source, results in found.items():
         for figure in figures(results):
-            writer.writerow(figure)
+            writer.writerow({**figure, "source": source})
             count += 1
     files.write_text(path, stream.getvalue())
     return count
@@ -61,12 +65,14 @@ def figures(results: Results) -> Iterator[dict[str, Value]]:
 
     Conditions that do not apply are left out, and so are figures that are undefined or were not measured.
     """
+    conditions_of_all = {"hiding": results.hiding, "scene": results.scene, "mesh": results.mesh}
+    whole = {name: value for name, value in conditions_of_all.items() if value is not None}
     for name in ("rows", *FURTHER):
         kind = name.removesuffix("rows").rstrip("_") or "joint"
         for row in getattr(results, name):
             for conditions, metric, value in _of_row(row):
                 unit = _UNITS.get(metric, "1")
-                origin: dict[str, Value] = {"experiment": results.name, "preset": results.preset, "kind": kind}
+                origin: dict[str, Value] = {"experiment": results.name, "preset": results.preset, "kind": kind, **whole}
                 yield {**origin, **conditions, "metric": metric, "value": value, "unit": unit}
 
 
