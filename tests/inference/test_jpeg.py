@@ -1,6 +1,7 @@
 """JPEG files as images of poses."""
 
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,9 @@ def test_jpeg_files_are_read(tiny_run: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg"])
-def test_whole_images_are_cropped_as_the_recording_was(suffix: str, tmp_path: Path) -> None:
+def test_whole_images_are_cropped_as_the_recording_was(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     view = View(rotate=90, crop=(2, 4, 32, 32), size=16, grey=True)
     run = run_of(views={"right": view.to_dict()})
     image = np.kron(np.random.default_rng(0).integers(0, 255, (5, 6, 3)), np.ones((8, 8, 1))).astype(np.uint8)
@@ -47,6 +50,10 @@ def test_whole_images_are_cropped_as_the_recording_was(suffix: str, tmp_path: Pa
         np.testing.assert_array_equal(read_image(run, "right", path), view.apply(np.asarray(stored)))
     with pytest.raises(UserError, match=r"of \d+x\d+ pixels$"):
         read_image(run, "left", path)  # whose view is not known
+    with monkeypatch.context() as patched:
+        patched.setattr(Image, "MAX_IMAGE_PIXELS", image.size // 9)
+        with pytest.raises(UserError, match=r"or give the camera's whole image$"):
+            read_image(run, "right", path)
     Image.fromarray(image[:20]).save(path)
     with pytest.raises(UserError, match=r"of \d+x\d+ pixels, or give the camera's whole image$"):
         read_image(run, "right", path)
@@ -57,12 +64,18 @@ def test_whole_images_are_cropped_as_the_recording_was(suffix: str, tmp_path: Pa
     [
         ("colour", "16x16 RGB image where 16x16 grey is expected; convert it to 8-bit grey"),
         ("size", "8x8 grey image where 16x16 grey is expected; convert it to 8-bit grey"),
+        ("huge", "image of too many pixels; convert it to 8-bit grey"),
         ("cut", r"damaged JPEG \(.*\); write it again"),
     ],
 )
 def test_wrong_jpeg_files_are_reported(tiny_run: Path, folder: Path, what: str, line: str) -> None:
     path = folder / "left" / "0.jpg"
     Image.new("RGB" if what == "colour" else "L", (8, 8) if what == "size" else (16, 16)).save(path)
+    if what == "huge":
+        content = bytearray(path.read_bytes())
+        at = content.find(b"\xff\xc0") + 5  # height and width
+        content[at : at + 4] = struct.pack(">HH", 12240, 16320)
+        path.write_bytes(content)
     if what == "cut":
         path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(UserError, match=rf"left/0\.jpg: {line}"):

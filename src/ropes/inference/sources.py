@@ -111,7 +111,7 @@ def _whole(data: bytes) -> Images | None:
     try:
         with Image.open(io.BytesIO(data), formats=["PNG", "JPEG"]) as image:
             return np.asarray(image) if image.mode in ("L", "RGB") else None
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
 
 
@@ -124,6 +124,8 @@ def _decoded_jpeg(data: bytes, shape: png.Shape) -> Images:
     try:
         with Image.open(io.BytesIO(data), formats=["JPEG"]) as image:
             pixels, kind = np.asarray(image), _MODES.get(image.mode, image.mode)
+    except Image.DecompressionBombError as error:
+        raise png.NotAnImage("image of too many pixels") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise png.DamagedImage(f"damaged JPEG ({error})") from error
     if pixels.shape != shape:
