@@ -237,6 +237,16 @@ def test_bayes_floors_match_hand_calculation(pair: tuple[TruncatedNormal, Trunca
     assert model.bayes_floor("a") == pytest.approx(floor, abs=1e-6)
 
 
+@pytest.mark.parametrize("std", [1.0, 0.02, 0.003, 1e-5])
+@pytest.mark.parametrize("place", [0.0, 2.9])
+def test_bayes_floors_of_narrow_policies_are_those_of_wide_ones(std: float, place: float) -> None:
+    """Means σ / 10 apart, far from the ends of ±3 rad or, in units of σ, of a wider range."""
+    ends = max(3.0, 20 * std)
+    pair = tn(place, std**2, -ends, ends), tn(place + std / 10, std**2, -ends, ends)
+    model = CausalModel(joints=("a",), observational={"a": tn(0)}, interventions={"a": pair})
+    assert model.bayes_floor("a") == pytest.approx(0.6919, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
