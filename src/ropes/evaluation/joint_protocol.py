@@ -13,6 +13,7 @@ from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.origin import camera_level_of, renderer_of
 from ropes.errors import UserError
+from ropes.evaluation import paper
 from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.pictures import SPLITS
 from ropes.evaluation.rows.joint import Row
@@ -31,6 +32,8 @@ from ropes.simulation.corruption import Hiding
 
 #: Range of a joint at rest, radians: encoder noise.
 _AT_REST = 0.05
+#: Side of the paper's images, pixels.
+_SIDE = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,7 @@ class TestedPoses:
         sizes: sizes of the draws.
         angles: split → (n, d) true angles, radians.
         images: renderer and camera level of the test images, see `conditions_of_images`.
+        comparable: whether the paper's numbers are of such images, see `comparable_with_paper`.
         hide: kind of occlusion.
         label_free: label-free calibration; None if there is none.
         arm: arm whose link poses are measured; None if unknown.
@@ -56,6 +60,7 @@ class TestedPoses:
     sizes: ProtocolSizes
     angles: Mapping[str, NDArray[np.float64]]
     images: Mapping[str, str | None]
+    comparable: bool
     hide: Hiding = "square"
     label_free: Calibration | None = None
     arm: Arm | None = None
@@ -140,13 +145,19 @@ class TestedPoses:
             **_conditions_of_training(self.estimator),
             **self.images,
             "calibration_labels": 0 if self.estimator.is_supervised else self.sizes.fit,
-            "published_too": self.hide == "square" or not condition[1],
+            "published_too": self._comparable(condition),
         }
         rows, names = [], [name for metric in JOINT_METRICS for name in metric.fields]
         for k, joint in enumerate(self.estimator.run.joints):
             figures: dict[str, Any] = {name: float(getattr(measured, name)[k]) for name in names}
             rows.append(Row.measured(joint=joint, **figures, **shared))
         return rows
+
+    def _comparable(self, condition: Condition) -> bool:
+        """Whether the paper's numbers are measured in the same way: image size, setting, occlusion, calibration."""
+        hidden = self.hide == "square" or not condition[1]
+        calibrated = self.estimator.is_supervised or self.sizes.fit == paper.CALIBRATION_LABELS
+        return self.comparable and hidden and calibrated
 
     def _conditions(self, condition: Condition) -> dict[str, Any]:
         """Fields that a `Row` and a `PoseRow` share."""
@@ -159,6 +170,21 @@ class TestedPoses:
             "seed": self.estimator.run.seed,
             "labels": self.estimator.labelled_images,
         }
+
+
+def comparable_with_paper(run: Run, dataset: Dataset) -> bool:
+    """Whether test images have the paper's size, in which occlusions are measured, and the setting of the run.
+
+    One line on standard error warns of another setting.
+    """
+    setting = (dataset.provenance or {}).get("setting", {}).get("name")
+    if setting not in (None, run.setting):
+        print(
+            f"ropes: warning: {dataset.path} has setting {setting}, and the run {run.setting}, whose name rows have; "
+            "the paper's numbers are left out",
+            file=sys.stderr,
+        )
+    return setting == run.setting and all(shape[:2] == (_SIDE, _SIDE) for shape in run.shapes)
 
 
 def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:

@@ -16,7 +16,13 @@ from ropes.data.origin import mesh_of, scene_of
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.flags import flag_rows, occluded, out_of_distribution_images
-from ropes.evaluation.joint_protocol import TestedPoses, arm_or_none, conditions_of_images, freed_rows
+from ropes.evaluation.joint_protocol import (
+    TestedPoses,
+    arm_or_none,
+    comparable_with_paper,
+    conditions_of_images,
+    freed_rows,
+)
 from ropes.evaluation.labels import label_free_calibration, labelled_poses
 from ropes.evaluation.pictures import SPLITS, write_pictures
 from ropes.evaluation.record import ARTEFACTS, claim_evaluation
@@ -80,7 +86,8 @@ def evaluate(
         label: name of the method in the rows; the run's method if None.
         out_of_distribution: data sets of another robot or other cameras, or their folders, see
             `ropes.evaluation.flags`; also a single one.
-        sizes: sizes of the draws; the paper's numbers beside the rows are always of its own sizes.
+        sizes: sizes of the draws.  The paper's numbers are beside the rows only if `fit` is its 1,000, images have its
+            128×128 pixels, and the data set has the run's setting.
         hide: kind of occlusion; the paper's is white squares.
         precision: precision of inference, see `ropes.methods.readers.load_reader`.
         show: show progress.
@@ -90,6 +97,8 @@ def evaluate(
             unfinished run, a folder that holds something else, or see `out_of_distribution_images`.
     """
     began, hide = time.monotonic(), require_occluder(hide)
+    if not occlusions or len(set(occlusions)) < len(occlusions):
+        raise UserError(f"occlusions are {list(occlusions)}; give one or more, all different, for example 0 and 16")
     run, out = run_folder(run), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     setting = estimator.run.setting
@@ -121,6 +130,7 @@ def evaluate(
         arm=arm_or_none(estimator.run, dataset),
         angles=angles,
         images=conditions_of_images(estimator.run, dataset),
+        comparable=comparable_with_paper(estimator.run, dataset),
     )
     rows: list[Row] = []
     shift_rows: list[Row] = []
@@ -213,6 +223,7 @@ def evaluate_transfer(
         sizes=sizes,
         angles={split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits},
         images=conditions_of_images(estimator.run, dataset),
+        comparable=comparable_with_paper(estimator.run, dataset),
     )
     rows: list[Row] = []
     for split in splits:
