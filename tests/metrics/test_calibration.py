@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropes.common.arrays import Floats
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.metrics import PAPER_SIZES, linear_calibration, mcc, protocol
-from ropes.metrics.calibration import calibrated
+from ropes.metrics.calibration import calibrated, commanded_calibration
 from ropes.metrics.joints import squared_error
 
 
@@ -136,3 +137,9 @@ def test_default_sizes_are_those_of_the_paper() -> None:
     z = np.random.default_rng(0).normal(size=(PAPER_SIZES.fit + PAPER_SIZES.test - 1, 2))
     with pytest.raises(ValueError, match=f"{PAPER_SIZES.fit} to fit, {PAPER_SIZES.test} to test"):
         protocol(z, z, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("means", [np.zeros((3, 2)), np.zeros((1, 2)), np.zeros(2)])
+def test_commanded_means_are_those_of_two_policies(means: Floats) -> None:
+    with pytest.raises(ValueError, match=r"expected \(n, d\), \(m, d\) and \(2, d\), got"):
+        commanded_calibration(np.zeros((5, 2)), np.ones((5, 2)), means)

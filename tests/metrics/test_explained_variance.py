@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ropes.common.arrays import Floats
 from ropes.metrics import explained
 
 ANGLES = np.random.default_rng(0).uniform(-1, 1, size=(1_000, 2))
@@ -26,3 +27,9 @@ def test_too_few_samples_raise() -> None:
     with pytest.raises(ValueError, match="at least 20 samples"):
         explained(np.arange(10.0), np.arange(10.0)[:, None])
     assert explained(np.ones(100), ANGLES[:100]) == 0
+
+
+@pytest.mark.parametrize("coordinate", [np.full(len(ANGLES), np.nan), np.ones(len(ANGLES) - 1), np.ones(0)])
+def test_coordinates_that_are_not_finite_or_of_another_length_are_refused(coordinate: Floats) -> None:
+    with pytest.raises(ValueError, match=r"not finite|differ in length"):
+        explained(coordinate, ANGLES)

@@ -79,7 +79,7 @@ def commanded_calibration(first: ArrayLike, second: ArrayLike, means: ArrayLike)
         ValueError: shapes disagree, values not finite, or equal means of a coordinate under both policies.
     """
     one, two, angle = (np.asarray(values, dtype=np.float64) for values in (first, second, means))
-    if one.ndim != 2 or two.ndim != 2 or not one.shape[1] == two.shape[1] == angle.shape[-1]:
+    if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1] or angle.shape != (2, one.shape[1]):
         raise ValueError(f"expected (n, d), (m, d) and (2, d), got {one.shape}, {two.shape} and {angle.shape}")
     if not len(one) or not len(two) or not all(np.isfinite(values).all() for values in (one, two, angle)):
         raise ValueError("each policy needs at least one pose, and every value must be finite")

@@ -160,7 +160,8 @@ def explained(coordinate: ArrayLike, angles: ArrayLike, *, seed: int = 0, worker
     from lightgbm import LGBMRegressor
 
     column = np.asarray(coordinate, dtype=np.float64).reshape(-1, 1)
-    if column.size and not np.ptp(column) > 0:
+    if column.size and np.ptp(column) == 0:
+        checked(angles, np.arange(len(column))[:, None], _FEWEST)  # a constant coordinate would be refused
         return 0.0
     z, v = checked(angles, column, _FEWEST)
     train, test = np.split(np.random.default_rng(seed).permutation(len(z)), [len(z) // 2])

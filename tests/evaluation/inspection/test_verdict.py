@@ -127,3 +127,8 @@ def test_advice_is_given_only_for_weak_joints() -> None:
     both = " ".join(advised(report(anchors=(1, 1)), report(moved=0.0)))
     assert "split each policy's recording" in both
     assert "record the data that the first line reports as missing" in both
+
+
+def test_no_share_is_found_where_there_is_nothing_to_find() -> None:
+    assert report(overlap=Overlap(1.0, 0.9, np.log(2), "angles")).found is None
+    assert report().found == pytest.approx((np.log(2) - 0.4) / (np.log(2) - 0.34))

@@ -54,11 +54,14 @@ class JointReport:
 
     @property
     def found(self) -> float | None:
-        """Share of the contrast's information that the classifier extracts: of ln 2 minus the floor, 0 if unknown."""
-        if self.contrast is None:
-            return None
+        """Share of the contrast's information that the classifier extracts: of ln 2 minus the floor, 0 if unknown.
+
+        None without a contrast, and where both policies draw the same angles, so that there is no information.
+        """
         floor = self.overlap.floor if self.overlap and self.overlap.floor is not None else 0.0
-        return (LN2 - self.contrast.nats) / max(LN2 - floor, 1e-9)
+        if self.contrast is None or floor > _ALIKE:
+            return None
+        return (LN2 - self.contrast.nats) / (LN2 - floor)
 
 
 def faults(report: JointReport) -> tuple[str, ...]:
