@@ -54,6 +54,10 @@ def tmex(
 
     Every departure is found if there are enough samples; compare models on the same number of samples.
 
+    Deviation: for a categorical factor, the components are tested together by a χ² distribution.  Why: Shah and Peters
+    compare the largest of them with its distribution by a multiplier bootstrap, which depends on random draws.  Effect:
+    dependence that many classes share is found more often, and that of a single class less often.
+
     Source: Yao et al. 2025 (*The Third Pillar of Causal Analysis?*).  The test with linear regressions is that of the
     authors' demonstration.
 
