@@ -126,6 +126,9 @@ def test_too_few_frames_are_in_the_table_the_notes_and_the_lines(found: Check) -
     assert [line["too_few_frames"] for line in few.lines()[:2]] == [elbow.few, True]
     assert any(note.startswith("Too few independent frames of ") and "wrist" in note for note in few.notes)
     assert f"{wrist.effective:.0f}, too few" in page(few, [], "")
+    slow = replace(found, joints_compared="before", usual=[replace(each, few=True) for each in found.usual])
+    assert "Too few independent frames in before, so intervals are wider." in slow.notes
+    assert not [note for note in found.notes if "frames in before" in note]
 
 
 def test_nothing_drifted_is_said_so(tmp_path: Path) -> None:

@@ -51,27 +51,6 @@ def test_five_degrees_on_one_joint_since_the_middle(estimator: Estimator, tmp_pa
     assert np.degrees(wrist["after"] - wrist["before"]) == pytest.approx(5, abs=0.8)
 
 
-def test_a_change_is_placed_by_the_episode_and_its_frame(estimator: Estimator, tmp_path: Path) -> None:
-    late = np.outer(np.arange(FRAMES) >= FRAMES // 2, [0, np.radians(9)])
-    images = seen(poses())
-    images[80:100, 1] = np.roll(images[80:100, 1], 3, axis=2)
-    recording = write_recording(tmp_path / "episodes", change=-late, images=images)
-    head, *rows = (recording / "log.csv").read_text().splitlines()
-    numbers = [3] * 40 + [7] * (FRAMES - 40)
-    parts = [f"{row},{number}" for row, number in zip(rows, numbers, strict=True)]
-    (recording / "log.csv").write_text("\n".join([f"{head},episode", *parts]))
-    found = ropes.check(estimator, recording)
-    elbow, wrist, right, left, _ = found.lines()
-    assert (elbow["since"], elbow["since_episode"], elbow["since_frame"]) == (None, None, None)
-    assert wrist["since_episode"] == 7
-    assert abs(wrist["since_frame"] - 20) <= 3
-    assert right["stretches"] == []
-    (stretch,) = left["stretches"]
-    assert (stretch["since_episode"], stretch["until_episode"]) == (7, 7)
-    assert abs(stretch["since_frame"] - 40) <= 4
-    assert abs(stretch["until_frame"] - 59) <= 4
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -106,11 +85,7 @@ def test_a_reference_cancels_what_was_there_before(estimator: Estimator, tmp_pat
     before = write_recording(tmp_path / "before", change=0.2, angles=poses(seed=4))
     after = write_recording(tmp_path / "after", change=0.2)
     assert ropes.check(estimator, after).drifted
-    same = ropes.check(estimator, after, reference=before)
-    assert not same.drifted
-    assert not [note for note in same.notes if "Too few" in note]
-    slow = replace(same, usual=[replace(each, few=True) for each in same.usual])
-    assert "Too few independent frames in before, so intervals are wider." in slow.notes
+    assert not ropes.check(estimator, after, reference=before).drifted
     more = write_recording(tmp_path / "more", change=0.3)
     found = ropes.check(estimator, more, reference=before)
     assert all(each.drifted for each in found.drifts)
