@@ -232,7 +232,7 @@ def test_nan_constant_coordinates_and_missing_policies_raise() -> None:
     coordinates, target, policy, anchor = _two(0.3, 0.0, noise=0.1, anchors=30)
     still = coordinates.copy()
     still[:, 1] = 2
-    with pytest.raises(ValueError, match="coordinate 2 does not respond to the policies on its own joint"):
+    with pytest.raises(ValueError, match="the coordinate of joint 2 does not respond to the policies on it"):
         estimate_graph(still, target, policy, anchor)
     more, *design = _two(0.3, 0.0, noise=0.1, anchors=300)
     with pytest.raises(ValueError, match="cannot be told apart"):
@@ -245,5 +245,5 @@ def test_nan_constant_coordinates_and_missing_policies_raise() -> None:
 def test_policies_with_equal_means_raise() -> None:
     tn = TruncatedNormal(mean=0, variance=0.4, low=-1, high=1)
     model = CausalModel(joints=("a",), observational={"a": tn}, interventions={"a": (tn, tn)})
-    with pytest.raises(ValueError, match="coordinate 1 does not respond"):
+    with pytest.raises(ValueError, match="the coordinate of joint 1 does not respond"):
         estimate_graph(*poses(model, 400, np.random.default_rng(0)))

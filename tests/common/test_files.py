@@ -200,3 +200,9 @@ def test_an_earlier_folder_comes_back_when_the_new_one_cannot_be_named(
         (new / "b").write_text("second")
     assert (target / "a").read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["package"]
+
+
+def test_a_folder_in_place_of_a_file_is_refused_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"^{tmp_path} is a folder; give the name of a file$"):
+        files.write_text(tmp_path, "text")
+    assert list(tmp_path.iterdir()) == []

@@ -25,12 +25,13 @@ def atomic_path(path: Location) -> Iterator[Path]:
     For a file of an object store, it is a local file, which is stored as one object.
 
     Raises:
-        UserError: the folder cannot be created or written to.
+        UserError: the path is a folder, or its folder cannot be created or written to.
     """
     if not isinstance(path, Path):
         with stores.put(path) as temporary:
             yield temporary
         return
+    require_file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
@@ -177,6 +178,16 @@ def require_free(path: Location, marker: str) -> None:
         contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
     if contents and not stores.is_file(path / marker):
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
+
+
+def require_file(path: Path) -> None:
+    """Check that `path` is no folder.
+
+    Raises:
+        UserError: it is one.
+    """
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; give the name of a file")
 
 
 def require_folder(path: Path) -> None:

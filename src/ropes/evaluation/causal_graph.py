@@ -114,11 +114,11 @@ def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, se
     regime = frames.regime[rows]
     coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[rows]))
     try:
-        graph = estimate_graph(coordinates, column[regime], policy[regime], frames.anchor[rows], bound=bound, seed=seed)
+        regimes = column[regime], policy[regime]
+        graph = estimate_graph(coordinates, *regimes, frames.anchor[rows], bound=bound, seed=seed, names=joints)
     except ValueError as error:
         raise UserError(
-            f"{dataset.path} and this run show no graph: {error} (joints are counted in the order "
-            f"{', '.join(joints)}); fit longer, or on more anchors"
+            f"{dataset.path} and this run show no graph: {error}; fit longer, or on more anchors"
         ) from error
     return FoundGraph(joints=joints, graph=graph, true=_true_graph(dataset, joints), poses=len(rows))
 

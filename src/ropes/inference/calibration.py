@@ -70,7 +70,7 @@ class Calibration:
         intercept: radians, (d,).
         samples: number of labelled samples; 0 for commanded distributions.
         intervals: conformal intervals; None where unknown.
-        knots: (d, 2, k), knots of each joint's `ropes.metrics.calibration.bend`; None for lines alone.
+        knots: (d, 2, k), knots of each joint's `ropes.metrics.monotone.bend`; None for lines alone.
         origin: arguments of `ropes calibrate`; None for calibrations of older versions.
         errors: estimated errors; None for calibrations of older versions.
     """

@@ -20,8 +20,8 @@ from ropes.methods.run import Run
 Given = TypeVar("Given")
 _IMAGES = {".png", ".jpeg", ".jpg"}
 _OTHER_IMAGES = {*IMAGE_SUFFIXES, ".gif"} - _IMAGES
-#: First bytes of a JPEG file, and how its images are called.
-_JPEG, _MODES = b"\xff\xd8\xff", {"L": "grey"}
+#: First bytes of a JPEG and of a PNG file, and how images of JPEG are called.
+_JPEG, _PNG, _MODES = b"\xff\xd8\xff", b"\x89PNG", {"L": "grey"}
 
 
 def named_images(run: Run, images: Mapping[str, Given]) -> dict[str, Given]:
@@ -89,6 +89,8 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
+    if not data.startswith((_JPEG, _PNG)):
+        raise UserError(f"{path}: neither PNG nor JPEG; give an image of one of these formats")
     try:
         return _decoded_jpeg(data, shape) if data.startswith(_JPEG) else png.decode(data, shape)
     except png.DamagedImage as error:

@@ -1,6 +1,6 @@
 """Turns effects into a causal graph: an edge, no edge or no answer for each ordered pair of joints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +31,8 @@ _RESAMPLED = 200
 SILENT = "its coordinate does not respond to the policies on it"
 BLURRED = "coordinates hardly discriminate its policies from each other, or from those on other joints"
 _REFUSALS = {
-    SILENT: "coordinate {} does not respond to the policies on its own joint",
-    BLURRED: "the policies on joint {} hardly change the coordinates, or cannot be told apart from those on others",
+    SILENT: "the coordinate of {} does not respond to the policies on it",
+    BLURRED: "the policies on {} hardly change the coordinates, or cannot be told apart from those on others",
 }
 #: Minimal distance between a joint's policies, in standard errors and in standard deviations under the policies.
 _STANDARD_ERRORS, _DEVIATIONS = 5.0, 0.7
@@ -79,7 +79,14 @@ class CausalGraph:
 
 
 def estimate_graph(
-    coordinates: Floats, target: Ints, policy: Ints, anchor: Ints, *, bound: float = BOUND, seed: int = 0
+    coordinates: Floats,
+    target: Ints,
+    policy: Ints,
+    anchor: Ints,
+    *,
+    bound: float = BOUND,
+    seed: int = 0,
+    names: Sequence[str] = (),
 ) -> CausalGraph:
     """Estimate the causal graph, assuming a linear structural model without hidden common causes.
 
@@ -110,16 +117,18 @@ def estimate_graph(
         anchor: (n,), equal for poses of the same anchor.
         bound: smallest effect of an edge, as a share of the effect of a joint's own policies.
         seed: seed of the bootstrap.
+        names: of the joints, for messages; their numbers from 1 on if empty.
 
     Raises:
         ValueError: a joint has fewer than two poses under a policy, or fewer than two joints are read (of a single
-            joint: none); the message names the first such joint, counted from 1, and the reason.
+            joint: none); the message names the first such joint and the reason.
     """
     d = coordinates.shape[1]
-    unread = _unread(coordinates, target, policy)
+    names = names or [f"joint {number}" for number in range(1, d + 1)]
+    unread = _unread(coordinates, target, policy, names)
     if d - len(unread) < min(2, d):
         joint, why = next(iter(unread.items()))
-        raise ValueError(_REFUSALS[why].format(joint + 1))
+        raise ValueError(_REFUSALS[why].format(names[joint]))
     read = [joint for joint in range(d) if joint not in unread]
     rows, targets = _restrict(read, target, d)
     graph = _graph_of_read(coordinates[rows][:, read], targets, policy[rows], anchor[rows], bound, d, seed)
@@ -146,10 +155,10 @@ def estimate_graph(
     )
 
 
-def _unread(coordinates: Floats, target: Ints, policy: Ints) -> dict[int, str]:
+def _unread(coordinates: Floats, target: Ints, policy: Ints, names: Sequence[str]) -> dict[int, str]:
     """Joints that cannot be read, and why; the other joints are checked again without them."""
     d = coordinates.shape[1]
-    unread = {j: SILENT for j in range(d) if not _responds(coordinates[:, j], target == j, policy, j)}
+    unread = {j: SILENT for j in range(d) if not _responds(coordinates[:, j], target == j, policy, names[j])}
     while joints := [joint for joint in range(d) if joint not in unread]:
         rows, targets = _restrict(joints, target, d)
         distances = policy_distances(coordinates[rows][:, joints], targets, policy[rows])
@@ -170,11 +179,11 @@ def _restrict(joints: list[int], target: Ints, d: int) -> tuple[Bools, Ints]:
     return rows, number[target[rows]]
 
 
-def _responds(coordinate: Floats, own: Bools, policy: Ints, joint: int) -> bool:
+def _responds(coordinate: Floats, own: Bools, policy: Ints, name: str) -> bool:
     """Whether the distance between the means under a joint's policies exceeds five standard errors."""
     first, second = (coordinate[own & (policy == kind)] for kind in (1, 2))
     if min(len(first), len(second)) < 2:
-        raise ValueError(f"joint {joint + 1} has fewer than two poses under one of its policies")
+        raise ValueError(f"{name} has fewer than two poses under one of its policies")
     error = (first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) ** 0.5
     return bool(abs(first.mean() - second.mean()) > _STANDARD_ERRORS * error)
 
