@@ -233,7 +233,10 @@ def test_factor_vae_score_ignores_latents_of_low_variance() -> None:
     unit = (factors - factors.mean(0)) / factors.std(0)
     noise = np.random.default_rng(0).normal(size=(2_000, 1))
     assert factor_vae_score(np.hstack([1e-3 * unit, unit]), factors) == pytest.approx(1, abs=0.01)
-    assert factor_vae_score(1e-3 * unit, factors) == 0
+    small = factor_vae_score(1e-3 * unit, factors)
+    assert isinstance(small, Undefined)
+    assert "every latent is below 0.05" in small.reason
+    assert factor_vae_score(1e-3 * unit, factors, pruned=5e-5) == pytest.approx(1, abs=0.01)
     one = factor_vae_score(np.hstack([1e-3 * unit, noise]), factors)
     assert float(one) == pytest.approx(1 / 3, abs=0.05)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, Undefined, as_classes, checked
 
 Rows = NDArray[np.int64]
-#: Latents of smaller standard deviation are pruned (disentanglement_lib).
+#: Latents of smaller standard deviation are pruned by default (disentanglement_lib).
 _PRUNED = 0.05
 #: Bins and level of the test for independent factors.
 _COARSE, _LEVEL = 6, 1e-6
@@ -81,13 +81,15 @@ def factor_vae_score(
     points: int = 5_000,
     batch: int = 64,
     bins: int = BINS,
+    pruned: float = _PRUNED,
     complete: bool = True,
     seed: int = 0,
 ) -> float:
     """Accuracy of a majority vote that predicts the fixed factor from the latent with the least variance.
 
     In a batch that shares the value of one factor, each latent's variance is divided by its variance over all samples.
-    Latents with a standard deviation below .05 are pruned; if none remains the score is 0.
+    Latents with a standard deviation below `pruned` are left out.  The default is for VAEs, whose prior has variance 1;
+    latents of another scale need another bound.
 
     Source: Kim and Mnih 2018, Section 4.
 
@@ -101,6 +103,7 @@ def factor_vae_score(
         points: batches for the vote, and as many to test on.
         batch: samples per batch.
         bins: bins of factors with more values.
+        pruned: smallest standard deviation of a latent that counts, in the unit of the latents.
         complete: see `beta_vae_score`.
         seed: seed of the draws.
 
@@ -113,9 +116,10 @@ def factor_vae_score(
     z, groups = _groups(latents, factors, bins, complete)
     if isinstance(groups, Undefined):
         return groups
-    active = z.std(axis=0) >= _PRUNED
+    stds = z.std(axis=0)
+    active = (stds >= pruned) & (stds > 0)
     if not active.any():
-        return 0.0
+        return Undefined(f"the standard deviation of every latent is below {pruned:g} (at most {stds.max():.2g})")
     z = z[:, active]
     variance = z.var(axis=0)
     rng = np.random.default_rng(seed)
