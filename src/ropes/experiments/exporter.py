@@ -125,7 +125,11 @@ def _config(run: Path, kind: Format, estimator: Estimator, network: ExportedEsti
     joints = ["batch", len(identity.joints)]
     kinds = {
         "distance": {"dtype": "float32", "shape": ["batch"], "unit": "1, above it the images are out of distribution"},
-        "out_of_distribution": {"dtype": "bool", "shape": ["batch"], "unit": "distance > 1"},
+        "out_of_distribution": {
+            "dtype": "bool",
+            "shape": ["batch"],
+            "unit": "distance > 1, without blank or covered views",
+        },
     }
     each_joint = {"dtype": "float32", "shape": joints, "unit": unit}
     intervals = estimator.intervals
