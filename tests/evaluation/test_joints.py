@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from ropes.cli import entry as cli
 from ropes.common.files import read_json
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
@@ -267,3 +268,21 @@ def test_each_test_split_is_calibrated_on_its_own_poses(tiny_run: Path, tmp_path
     assert [(row.split, row.joint) for row in found.shift_rows] == [("ood", joint) for joint in tiny.JOINTS]
     assert [row.mse_mean for row in found.shift_rows] == pytest.approx(expected.mse_mean.tolist())
     assert results.read(tmp_path / "e" / "results.json").shift_rows == found.shift_rows
+
+
+@pytest.mark.slow
+def test_few_test_poses_are_evaluated_with_smaller_draws(
+    tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tiny.write_data(tmp_path / "data", anchors=2, tests=200), tmp_path / "e"
+    words = ["evaluate", str(tiny_run), "--data", str(data), "--out", str(out), "--occlusions", "0"]
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "record more test poses, or give smaller --calibration-poses and --test-poses" in said
+    assert cli.main([*words, "--calibration-poses", "150", "--test-poses", "50"]) == 0
+    assert "errors with a line fitted on 150 poses are in results.json" in capsys.readouterr().out
+    rows = results.read(out / "results.json").rows
+    assert {row.calibration_labels for row in rows} >= {10, 100, 150}
+    assert {row.paper_mse for row in rows} == {None}
+    assert cli.main(["report", str(out)]) == 0
+    assert ">150<" in (out / "report.html").read_text(encoding="utf-8")

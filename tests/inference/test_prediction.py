@@ -196,7 +196,7 @@ def spoil(folder: Path, what: str) -> None:
         ("size", "8x8 8-bit grey image where 16x16 8-bit grey is expected; convert it to 8-bit grey"),
         ("colour", "16x16 8-bit RGB image where 16x16 8-bit grey is expected; convert it to 8-bit grey"),
         ("depth", "16x16 16-bit grey image where 16x16 8-bit grey is expected; convert it to 8-bit grey"),
-        ("text", "not a PNG; convert it to 8-bit grey"),
+        ("text", "neither PNG nor JPEG; give an image"),
         ("cut", "truncated PNG; write it again"),
         ("flipped", r"damaged PNG \(.*\); write it again"),
     ],

@@ -1,6 +1,6 @@
 """`ropes inspect`, `evaluate` and `graph`: check a data set, measure a run, infer the joints' causal graph."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -87,6 +87,8 @@ class Inspect:
         from ropes.evaluation.inspection import inspect_data
         from ropes.report.inspection import picture, print_inspection
 
+        if self.json is not None:
+            files.require_file(self.json)
         if self.out is not None:
             files.ensure_output_folder(self.out, _PICTURE)
         inspection = inspect_data(self.data, seed=self.seed)
@@ -132,6 +134,10 @@ class Evaluate:
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
     """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of grey, noise or a
     texture; object: a shaded ball."""
+    calibration_poses: int | None = None
+    """Test poses on which each line to radians is fitted; 1000 if omitted. The paper's numbers have 1000."""
+    test_poses: int | None = None
+    """Other test poses on which it is tested; 500 if omitted."""
     out_of_distribution: tuple[DataLocation, ...] = ()
     """Data sets that should be flagged as out of distribution, for example of other robots or cameras."""
     photographs: Path | None = None
@@ -142,6 +148,7 @@ class Evaluate:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
+        at_least(2, calibration_poses=self.calibration_poses or 2, test_poses=self.test_poses or 2)
         distinct(occlusions=self.occlusions or ())
         if self.occlusions is not None and not self.occlusions:
             raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")
@@ -150,6 +157,7 @@ class Evaluate:
         """Evaluate the run and print the table."""
         from ropes.evaluation.joints import evaluate
         from ropes.methods.run import Run
+        from ropes.metrics import PAPER_SIZES
         from ropes.models.registry import find_run
         from ropes.report.terminal import print_table
 
@@ -158,12 +166,16 @@ class Evaluate:
         learns = method_named(Run.read(run).method).learns
         optional: dict[str, Any] = {"occlusions": self.occlusions, "hide": self.hide}
         optional = {name: value for name, value in optional.items() if value is not None}
+        given_sizes = {"fit": self.calibration_poses, "test": self.test_poses}
+        sizes = {name: value for name, value in given_sizes.items() if value is not None}
+        if sizes:
+            optional["sizes"] = replace(PAPER_SIZES, **sizes)
         if learns == "actions":
             given = self.out_of_distribution, self.photographs, self.factors
             if optional or self.seed is not None or any(given):
                 raise UserError(
                     f"{run} predicts actions and is tested on all pairs; leave --seed, --out-of-distribution, "
-                    "--occlusions, --hide, --factors and --photographs out"
+                    "--occlusions, --hide, --calibration-poses, --test-poses, --factors and --photographs out"
                 )
             from ropes.evaluation.actions import evaluate_actions
 
@@ -171,8 +183,8 @@ class Evaluate:
         elif self.factors or learns == "factors":
             if self.out_of_distribution or optional:
                 raise UserError(
-                    f"--out-of-distribution, --occlusions and --hide go with errors of joint angles, not with {run}; "
-                    "leave them out"
+                    "--out-of-distribution, --occlusions, --hide, --calibration-poses and --test-poses go with errors "
+                    f"of joint angles, not with {run}; leave them out"
                 )
             from ropes.evaluation.factors import evaluate_factors
 
@@ -184,4 +196,7 @@ class Evaluate:
             results = evaluate(run, self.data, self.out, seed=seed, **options)
         write_options(self, self.out / OPTIONS_FILE)
         print_table(results)
+        if sizes:
+            fit = replace(PAPER_SIZES, **sizes).fit
+            print(f"errors with a line fitted on {fit:,} poses are in results.json and on the page of ropes report")
         print(f"wrote {self.out / 'results.json'}")

@@ -229,6 +229,8 @@ class Predict:
     camera_file: Path | None = None
     """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the format of meta/ropes.json;
     those of the data set or the setting if omitted."""
+    split: str | None = None
+    """Split of a data set, for example test-id; all if omitted."""
     predictions: Path | None = None
     """Write the predictions for the test poses of the benchmark to this .npz file in place of printing (see ropes
     score); --images is a data set with these poses."""
@@ -243,6 +245,8 @@ class Predict:
             raise UserError("--camera-file needs --overlay")
         if self.predictions is not None and (self.poses is not None or self.overlay is not None):
             raise UserError("--predictions has angles alone; leave --poses and --overlay out")
+        if self.predictions is not None and self.split is not None:
+            raise UserError("--predictions is of the test poses of the benchmark; leave --split out")
 
     def execute(self) -> None:
         """Print one line for each prediction, or write the predictions for the benchmark."""
@@ -261,6 +265,8 @@ class Predict:
         from ropes.inference.prediction import predict_lines
 
         options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
+        if self.split is not None:
+            options["split"] = self.split
         if self.overlay is not None:
             options |= {"overlay": self.overlay, "camera_file": self.camera_file}
         for line in predict_lines(find_run(self.run), sources, **options):

@@ -245,9 +245,11 @@ def test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
     required = sizes.fit + sizes.test
     for name in (SPLITS[split] for split in splits):
         if (poses := len(dataset.frames(name))) < required:
+            more = "simulate with more --test-anchors" if scene_of(dataset) else "record more test poses"
             raise UserError(
                 f"{dataset.path}: split {name} has {poses} poses; the evaluation needs at least {required} "
-                f"({sizes.fit} to calibrate, {sizes.test} to test): simulate with more --test-anchors"
+                f"({sizes.fit} to calibrate, {sizes.test} to test): {more}, or give smaller --calibration-poses and "
+                "--test-poses"
             )
     return splits
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import torch
@@ -11,8 +11,9 @@ from PIL import Image
 from torch import Tensor
 
 from ropes.common.arrays import Images
+from ropes.common.stores import Location, is_location, location
 from ropes.data.dataset import Dataset
-from ropes.data.layout import is_dataset_folder
+from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.inference.sources import files_in, named_images, read_image
@@ -26,6 +27,22 @@ ImageInput: TypeAlias = (
 )
 #: The image of each camera, in the order of the run.
 Pose = dict[str, Path | Image.Image | Images]
+
+
+def opened(source: Dataset | ImageInput | Location) -> Dataset | ImageInput:
+    """The data set in a folder or at a URL, and other sources as they are.
+
+    Raises:
+        UserError: a URL of something else.
+    """
+    if not is_location(source):
+        return cast("Dataset | ImageInput", source)
+    if is_dataset_folder(source):
+        return open_dataset(source)
+    path = location(source)
+    if not isinstance(path, Path):
+        raise UserError(f"{source} is no data set; copy images to this machine")
+    return path
 
 
 def as_views(run: Run, images: ImageInput) -> Views:

@@ -5,16 +5,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.files import require_folder
 from ropes.common.hardware import RequestedPrecision
-from ropes.common.stores import Location, is_location, location
+from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
-from ropes.data.layout import is_dataset_folder, open_dataset
+from ropes.data.layout import open_dataset
 from ropes.data.views import Views, by_camera, read_views
 from ropes.errors import UserError
 from ropes.inference.calibration import (
@@ -28,7 +28,7 @@ from ropes.inference.calibration import (
 )
 from ropes.inference.estimator import Estimator
 from ropes.inference.held_out import held_out_intervals
-from ropes.inference.image_inputs import ImageInput, Pose, poses_of, read_poses
+from ropes.inference.image_inputs import ImageInput, Pose, opened, poses_of, read_poses
 from ropes.inference.labels import read_labels
 from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
@@ -160,6 +160,7 @@ def predict(
     *,
     poses: str | Sequence[str] | None = None,
     urdf: str | Path | None = None,
+    split: str | None = None,
     precision: RequestedPrecision = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Predict joint angles, one dictionary per pose, with keys and errors of `predict_lines`.
@@ -172,6 +173,7 @@ def predict(
         poses: links whose positions (metres) and orientations (quaternions) to add; empty for the end effector, "all"
             for all links.
         urdf: URDF file of the arm, where neither data set nor setting names it.
+        split: of a data set; None for all.
         precision: see `ropes.methods.readers.load_reader`; an estimator has its own.
 
     Yields:
@@ -182,7 +184,7 @@ def predict(
         run = Estimator.load(run, precision=precision)
     elif precision != "auto":
         raise UserError("an Estimator has its precision already; give precision to ropes.load")
-    return _predictions(run, images, poses=[poses] if isinstance(poses, str) else poses, urdf=urdf)
+    return _predictions(run, images, poses=[poses] if isinstance(poses, str) else poses, urdf=urdf, split=split)
 
 
 def predict_lines(
@@ -193,6 +195,7 @@ def predict_lines(
     urdf: str | Path | None = None,
     overlay: Path | None = None,
     camera_file: Path | None = None,
+    split: str | None = None,
     precision: RequestedPrecision = "auto",
 ) -> Iterator[str]:
     """Predict joint angles, one JSON object per pose: "images", and the keys of `ropes.inference.predictor.Predictor`.
@@ -210,6 +213,7 @@ def predict_lines(
             `ropes.inference.overlay`.
         camera_file: JSON file with the cameras' parameters for `overlay`, see `ropes.simulation.pinhole`; by default
             those of the data set or the run's setting.
+        split: of a data set; None for all.
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
@@ -220,19 +224,7 @@ def predict_lines(
         require_folder(overlay)
     estimator = Estimator.load(run, precision=precision)
     options: dict[str, Any] = {"poses": poses, "urdf": urdf, "overlay": overlay, "camera_file": camera_file}
-    yield from map(json.dumps, _predictions(estimator, source, **options))
-
-
-def _opened(source: Dataset | ImageInput | Location) -> Dataset | ImageInput:
-    """The data set in a folder or at a URL, and other sources as they are."""
-    if not is_location(source):
-        return cast("Dataset | ImageInput", source)
-    if is_dataset_folder(source):
-        return open_dataset(source)
-    path = location(source)
-    if not isinstance(path, Path):
-        raise UserError(f"{source} is no data set; copy images to this machine")
-    return path
+    yield from map(json.dumps, _predictions(estimator, source, split=split, **options))
 
 
 def _predictions(
@@ -243,9 +235,12 @@ def _predictions(
     urdf: str | Path | None = None,
     overlay: Path | None = None,
     camera_file: Path | None = None,
+    split: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    source = _opened(source)
+    source = opened(source)
     dataset = source if isinstance(source, Dataset) else None
+    if split is not None and dataset is None:
+        raise UserError(f"split {split!r} goes with a data set, and images are given")
     arm = None
     if poses is not None or overlay is not None:
         if estimator.calibration is None:
@@ -259,7 +254,7 @@ def _predictions(
     known, labelled = estimator.trust is not None, estimator.is_supervised
     folder = estimator.run.folder or "the run"
     warning = missing_fields(folder, known=known, intervals=estimator.intervals, labelled=labelled)
-    for names, images in _batches(estimator.run, source):
+    for names, images in _batches(estimator.run, source, split):
         if warning:  # once, after the source has been checked
             print(f"ropes: {warning}", file=sys.stderr)
             warning = None
@@ -272,11 +267,14 @@ def _predictions(
             yield {"images": name, **prediction}
 
 
-def _batches(run: Run, source: Dataset | ImageInput) -> Iterator[tuple[list[dict[str, Any]], Views]]:
-    """Batches of poses: the names of their images, and the images."""
+def _batches(run: Run, source: Dataset | ImageInput, name: str | None) -> Iterator[tuple[list[dict[str, Any]], Views]]:
+    """Batches of poses, of a data set those of one split or of all: the names of their images, and the images."""
     if isinstance(source, Dataset):
         warn_if_other_scene(run, source)
-        for split in source.splits:
+        splits = tuple(source.splits) if name is None else (name,)
+        if "train" in splits and source.checksum == run.data_checksum:
+            print("ropes: the run learned from the images of split train: its errors are too small", file=sys.stderr)
+        for split in splits:
             rows = source.frames(split).index
             for start in range(0, len(rows), _CHUNK):
                 part = rows[start : start + _CHUNK]
