@@ -12,6 +12,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.estimator import Estimator
+from ropes.inference.held_out import held_out_intervals
 from ropes.inference.prediction import calibrate, predict_lines
 from ropes.methods.anchored import fit as anchored
 from ropes.methods.run import CALIBRATION_FILE, UNCERTAINTY_FILE
@@ -144,7 +145,7 @@ def test_a_level_that_is_too_high_for_labels_and_anchors_is_refused(own: Path, d
     with pytest.raises(UserError, match=r"level is 0\.9999999, and (\d+) held-out anchors and 100 samples") as refused:
         calibrate(own, data=data, samples=100, level=0.9999999)
     with pytest.raises(UserError, match=r"held-out anchors give intervals of a level up to 0\.\d+$"):
-        commanded.held_out_intervals(Estimator.load(own), 0.9999999)
+        held_out_intervals(Estimator.load(own), 0.9999999)
     assert tiny.tree(own) == before
     highest = float(str(refused.value).split()[-1])
     assert calibrate(own, data=data, samples=100, level=highest).intervals is not None
