@@ -8,6 +8,8 @@ from PIL import Image
 from scipy import ndimage
 
 from ropes.common.arrays import Floats, Images
+from ropes.data.recordings.importer import import_recording
+from ropes.data.recordings.plan import ImportOptions
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -82,3 +84,23 @@ def write_recording(
         rows.append(",".join([str(number), f"{time:.3f}", *values]))
     (path / "log.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return path
+
+
+def upside_down(angles: Angles) -> Images:
+    """Images of a camera that hangs upside down and sees more than the arm, (n, 2, h, w)."""
+    return np.rot90(np.pad(seen(angles), ((0, 0), (0, 0), (2, 4), (3, 5))), 2, axes=(2, 3))
+
+
+def imported(
+    folder: Path, angles: Angles, change: float = 0.0, joints: tuple[str, ...] = tiny.JOINTS
+) -> tuple[Path, Path]:
+    """A recording of such cameras, and its import, turned and cropped."""
+    raw = write_recording(folder / "raw", angles=angles, images=upside_down(angles), change=change, names=joints)
+    policies = folder / "policies.csv"
+    regimes = ["observational", *(f"{joint}/{policy}" for joint in joints for policy in (1, 2))]
+    rows = [f"{k},{regimes[k % len(regimes)]}" for k in range(len(angles))]
+    policies.write_text("\n".join(["frame,policy", *rows]))
+    crop = (3, 2, tiny.SIDE, tiny.SIDE)
+    options = ImportOptions(policies=policies, frames="every", rotate={None: 180}, crop={None: crop})
+    import_recording(raw, out=folder / "data", options=options)
+    return raw, folder / "data"

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import ropes
-from ropes.common.arrays import Floats, Images
+from ropes.common.arrays import Floats
 from ropes.data import schema
 from ropes.data.layout import copy_without_labels
-from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
 from ropes.data.recordings.source import Options, StateUnit
 from ropes.errors import UserError
@@ -22,7 +21,16 @@ from ropes.inference.estimator import Estimator
 from ropes.report.drift import findings
 from tests import tiny
 from tests.estimators import estimator_of, places
-from tests.evaluation.drift.recorded import FRAMES, NOISE, Angles, calibrated, poses, seen, write_recording
+from tests.evaluation.drift.recorded import (
+    FRAMES,
+    NOISE,
+    calibrated,
+    imported,
+    poses,
+    seen,
+    upside_down,
+    write_recording,
+)
 
 
 @pytest.fixture(scope="module")
@@ -175,26 +183,6 @@ def test_other_cameras_sizes_and_too_few_frames_are_refused(estimator: Estimator
         ropes.check(estimator, recording, frames=10)
     with pytest.raises(UserError, match="a check needs the logged angles"):
         ropes.check(estimator, recording, state="none")
-
-
-def upside_down(angles: Angles) -> Images:
-    """Images of a camera that hangs upside down and sees more than the arm, (n, 2, h, w)."""
-    return np.rot90(np.pad(seen(angles), ((0, 0), (0, 0), (2, 4), (3, 5))), 2, axes=(2, 3))
-
-
-def imported(
-    folder: Path, angles: Angles, change: float = 0.0, joints: tuple[str, ...] = tiny.JOINTS
-) -> tuple[Path, Path]:
-    """A recording of such cameras, and its import, turned and cropped."""
-    raw = write_recording(folder / "raw", angles=angles, images=upside_down(angles), change=change, names=joints)
-    policies = folder / "policies.csv"
-    regimes = ["observational", *(f"{joint}/{policy}" for joint in joints for policy in (1, 2))]
-    rows = [f"{k},{regimes[k % len(regimes)]}" for k in range(len(angles))]
-    policies.write_text("\n".join(["frame,policy", *rows]))
-    crop = (3, 2, tiny.SIDE, tiny.SIDE)
-    options = ImportOptions(policies=policies, frames="every", rotate={None: 180}, crop={None: crop})
-    import_recording(raw, out=folder / "data", options=options)
-    return raw, folder / "data"
 
 
 def test_a_turned_and_cropped_import_is_a_recording_and_a_reference(estimator: Estimator, tmp_path: Path) -> None:

@@ -136,6 +136,19 @@ def views_as_recorded(
     return views
 
 
+def sizes_of_crops(
+    records: Mapping[str, Mapping[str, Any]], crop: Mapping[str | None, Box | None]
+) -> dict[str, tuple[int, int]]:
+    """Camera → height and width of the images that its recorded crop was made for, pixels, see `for_size`.
+
+    Without cameras whose crop the options give, or whose size is not known.  Arguments as of `views_as_recorded`.
+    """
+    if None in crop:
+        return {}
+    known = {name: record["source_size"] for name, record in records.items() if "source_size" in record}
+    return {name: (size[0], size[1]) for name, size in known.items() if name not in crop}
+
+
 def parse_rotation(text: str) -> int:
     """Degrees of a rotation.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.source import Episode, Joints, Recording
 from ropes.data.recordings.synchronise import farthest, synchronise
 from ropes.data.recordings.units import in_radians, radians_of
-from ropes.data.recordings.views import View, views_as_recorded
+from ropes.data.recordings.views import View, for_size, sizes_of_crops, views_as_recorded
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
@@ -43,6 +44,7 @@ class LoggedFrames:
         dropped: reason → number of frames that were left out.
         recording: the recording.
         views: camera → what happens to its images.
+        sources: camera → size of the images that its crop was made for, see `sizes_of_crops`.
         run: the run.
     """
 
@@ -56,6 +58,7 @@ class LoggedFrames:
     dropped: Mapping[str, int]
     recording: Recording
     views: Mapping[str, View]
+    sources: Mapping[str, tuple[int, int]]
     run: Run
     lag: float = 0.0
 
@@ -80,7 +83,10 @@ class LoggedFrames:
 
     def _view(self, k: int, image: Images) -> Images:
         camera, wanted = self.run.cameras[k], self.run.shapes[k]
-        stored = self.views[camera].apply(image)
+        view = self.views[camera]
+        if camera in self.sources:
+            view = for_size(view, camera, self.sources[camera], (image.shape[0], image.shape[1]))
+        stored = view.apply(image)
         if stored.shape != wanted:
             raise UserError(
                 f"images of camera {camera} have {_described(stored.shape)} pixels, and the run reads "
@@ -110,9 +116,12 @@ def read_frames(
         UserError: the recording is damaged, lacks a camera or a joint, has no angles, has clocks that disagree, or has
             positions that are no angles in the unit of the options.
     """
+    records: Mapping[str, Mapping[str, Any]] = run.views
     if is_of_ropes(path):
         open_dataset(path)  # which refuses unfinished ones
-        imported = None
+        records = {}
+    elif imported is not None:
+        records = views_of(imported) or run.views
     streams = replace(options.streams, needs_policies=False)
     source, recording = open_recording(path, streams)
     if absent := [camera for camera in run.cameras if camera not in recording.cameras]:
@@ -168,7 +177,8 @@ def read_frames(
         total=total,
         dropped=dropped,
         recording=recording,
-        views=_views(run, options, imported),
+        views=_views(run, options, records),
+        sources=sizes_of_crops(records, options.crop),
         run=run,
     )
 
@@ -199,11 +209,10 @@ def _joints(run: Run, episode: Episode, path: Path) -> Joints:
     return replace(logged, names=tuple(wanted), positions=logged.positions[:, [names.index(each) for each in wanted]])
 
 
-def _views(run: Run, options: ImportOptions, imported: Dataset | None) -> dict[str, View]:
-    """Camera → what happens to its images: rotation and crop by the options, or as in the given import or the run's."""
+def _views(run: Run, options: ImportOptions, records: Mapping[str, Mapping[str, Any]]) -> dict[str, View]:
+    """Camera → what happens to its images: rotation and crop by the options, or as recorded."""
     for option, given in (("--rotate", options.rotate), ("--crop", options.crop)):
         if unknown := [name for name in given if name is not None and name not in run.cameras]:
             raise UserError(f"{option}: no camera {unknown[0]!r}; the run has {', '.join(run.cameras)}")
-    recorded = run.views if imported is None else views_of(imported) or run.views
     shapes = dict(zip(run.cameras, run.shapes, strict=True))
-    return views_as_recorded(shapes, recorded, options.rotate, options.crop)
+    return views_as_recorded(shapes, records, options.rotate, options.crop)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ropes.common.arrays import Floats, Images
-from ropes.data.recordings.views import Box, for_size, views_as_recorded
+from ropes.data.recordings.views import Box, for_size, sizes_of_crops, views_as_recorded
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
@@ -74,7 +74,7 @@ class Fit:
             raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
         self._shapes = dict(zip(run.cameras, run.shapes, strict=True))
         self._views = views_as_recorded(self._shapes, run.views if raw else {}, rotate, crop)
-        self._sources = {camera: view["source_size"] for camera, view in run.views.items() if "source_size" in view}
+        self._sources = sizes_of_crops(run.views, crop)
         self._cropped = set() if None in crop else {camera for camera in run.cameras if camera not in crop}
         self._checked: dict[str, tuple[int, ...]] = {}
 
@@ -89,8 +89,7 @@ class Fit:
             if view.turned(image).shape[:2] == shape[:2]:
                 view = replace(view, crop=None)  # a whole camera's image is larger than what was cropped from it
             elif camera in self._sources:
-                height, width = self._sources[camera]
-                view = for_size(view, camera, (height, width), (image.shape[0], image.shape[1]))
+                view = for_size(view, camera, self._sources[camera], (image.shape[0], image.shape[1]))
         if view.crop is not None and self._checked.get(camera) != image.shape:
             view.require_inside(camera, image)
             self._checked[camera] = image.shape
