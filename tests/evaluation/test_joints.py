@@ -280,7 +280,7 @@ def test_few_test_poses_are_evaluated_with_smaller_draws(
     said = capsys.readouterr().err
     assert "record more test poses, or give smaller --calibration-poses and --test-poses" in said
     assert cli.main([*words, "--calibration-poses", "150", "--test-poses", "50"]) == 0
-    assert "errors with a line fitted on 150 poses are in results.json" in capsys.readouterr().out
+    assert "with a line fitted on 150 labels" in capsys.readouterr().out
     rows = results.read(out / "results.json").rows
     assert {row.calibration_labels for row in rows} >= {10, 100, 150}
     assert {row.paper_mse for row in rows} == {None}

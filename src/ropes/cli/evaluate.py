@@ -196,7 +196,4 @@ class Evaluate:
             results = evaluate(run, self.data, self.out, seed=seed, **options)
         write_options(self, self.out / OPTIONS_FILE)
         print_table(results)
-        if sizes:
-            fit = replace(PAPER_SIZES, **sizes).fit
-            print(f"errors with a line fitted on {fit:,} poses are in results.json and on the page of ropes report")
         print(f"wrote {self.out / 'results.json'}")

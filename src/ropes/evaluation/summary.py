@@ -132,6 +132,13 @@ def calibrated_as_the_paper(cells: Iterable[JointErrors]) -> tuple[JointErrors, 
     )
 
 
+def calibrated_on_most(cells: Iterable[JointErrors]) -> tuple[JointErrors, ...]:
+    """The cells of `calibrated_as_the_paper`; if there are none, those calibrated on the most labels."""
+    cells = tuple(cells)
+    most = max((cell.calibration_labels for cell in cells), default=0)
+    return calibrated_as_the_paper(cells) or tuple(cell for cell in cells if 0 < cell.calibration_labels == most)
+
+
 def without_labels(cells: Iterable[JointErrors]) -> tuple[JointErrors, ...]:
     """The cells of label-free calibration, in their order, beside the paper's figures for the same condition.
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ActionRow, ModelRow
-from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
+from ropes.evaluation.summary import JointErrors, calibrated_on_most, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.differences import beside_the_paper
 from ropes.report.study_numbers import score_text
@@ -32,7 +32,7 @@ def print_table(results: Results, console: Console | None = None) -> None:
     console.print(f"{results.name}, preset {results.preset}{beside}", highlight=False, markup=False)
     for (setup, method), own in grouped(over_seeds(results.rows), lambda cell: (cell.setup, cell.method)).items():
         console.print(f"\n{setup}, {method}", style="bold", highlight=False, markup=False)
-        for cells in filter(None, (without_labels(own), calibrated_as_the_paper(own))):
+        for cells in filter(None, (without_labels(own), calibrated_on_most(own))):
             console.print(map_of(cells[0]), highlight=False, markup=False)
             console.print(_joints(cells).terminal())
         for sentence in dict.fromkeys(filter(None, (beside_the_paper(cell, results.preset) for cell in own))):

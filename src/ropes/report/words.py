@@ -68,7 +68,7 @@ def map_of(cell: JointErrors) -> str:
     """How a cell's coordinates became radians."""
     if cell.label_share is not None:
         return PREDICTED
-    return FITTED if cell.calibration_labels else UNLABELLED
+    return f"with a line fitted on {cell.calibration_labels:,} labels" if cell.calibration_labels else UNLABELLED
 
 
 def origin(found: Results, *, scene: bool = True) -> str:
