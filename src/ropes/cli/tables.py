@@ -15,6 +15,7 @@ _PAGES = (
     "deltas",
     "disentanglement",
     "eq3",
+    "recording",
     "results",
     "ropes",
     "supervised",

@@ -27,6 +27,7 @@ from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.origins import devices, require_alike
 from ropes.report.partial_disentanglement import freed_markdown
+from ropes.report.robot_time import robot_time_markdown
 from ropes.report.study import study_markdown
 from ropes.report.summaries import summary_markdown
 from ropes.report.table import wrapped
@@ -37,6 +38,7 @@ _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 _FORMS: Mapping[str, Callable[[Results], str]] = {
     "label-free": partial(markdown, label_free=True),
     "labels": overtaken_markdown,
+    "robot-time": robot_time_markdown,
     "summary": summary_markdown,
 }
 
