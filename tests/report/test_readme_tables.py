@@ -256,7 +256,7 @@ def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Pa
         update(readme, tmp_path / "nowhere")
     readme.write_text("<!-- table:demo-compact/short --><!-- /table -->")
     with pytest.raises(
-        UserError, match="has the form 'short'; leave it out, or give label-free, labels, summary or opt"
+        UserError, match="has the form 'short'; leave it out, or give label-free, labels, robot-time, summary or opt"
     ):
         update(readme, tmp_path / "results")
     readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")
