@@ -160,12 +160,14 @@ def test_stored_options_make_the_same_call(
     monkeypatch.setattr("ropes.report.html.write_report", lambda *_: None)
     monkeypatch.setattr("ropes.report.terminal.print_table", lambda *_: None)
     calls = stub(function)
-    stored = Path(file.format(Path.cwd().name))
-    assert cli.main([*words.split(), "--out", "other"]) == 0
+    (folder := Path.cwd() / "empty").mkdir()
+    monkeypatch.chdir(folder)
+    stored = Path(file.format(folder.name))
     assert cli.main(words.split()) == 0
     assert stored.exists()
     assert cli.main([words.split()[0], "--config", str(stored)]) == 0
-    assert calls[2] == calls[1] != calls[0]
+    assert cli.main([*words.split(), "--out", "../other"]) == 0
+    assert calls[0] == calls[1] != calls[2]
 
 
 @pytest.mark.parametrize("begun", [True, False])

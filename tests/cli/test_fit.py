@@ -30,7 +30,7 @@ def test_evaluate_defaults_equal_the_library_defaults(stub: Stub, monkeypatch: p
         (
             "beta-vae",
             "--occlusions 0 16 32 64",
-            "--out-of-distribution, --occlusions and --hide go with errors of joint angles",
+            "--occlusions, --hide, --calibration-poses and --test-poses go with errors of joint angles",
         ),
     ],
 )

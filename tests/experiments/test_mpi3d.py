@@ -42,7 +42,7 @@ def test_joints_and_factors_are_measured_and_reported(
     (row,) = found.model_rows
     assert (row.setup, row.method) == (MPI3D_FACTORS, "beta-vae")
     assert {"dci", "mig", "trees_id"} <= row.scores.keys()
-    assert row.scores["factor_vae"] is not None  # which is defined because every combination of factors exists
+    assert row.scores["beta_vae"] is not None  # which is defined because every combination of factors exists
     assert set(row.informativeness) == {"object_size", "camera_height", "background_color", *AXES}
     assert results.read(out / "results.json") == found
     write_report(out, out / "report.html")
