@@ -201,21 +201,6 @@ def test_images_of_a_few_or_too_many_pixels_are_refused(
     assert f"--image-size is {size}; {line}" in refusal(capsys, *words.split(), size)
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("--anchors 5", "65 training poses, 4,000 test poses (2 splits of --test-anchors 2000)"),
-        ("--chains 2 --test-anchors 3", "62 training poses, 6 test poses (2 splits of --test-anchors 3)"),
-    ],
-)
-def test_numbers_of_poses_are_printed_first(
-    words: str, line: str, stub: Stub, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stub("ropes.data.generate.simulate")
-    assert cli.main(["simulate", "--setting", "panda-2c-independent", *words.split(), "--out", "D"]) == 0
-    assert capsys.readouterr().err == f"ropes: {line}\n"
-
-
 def test_name_with_a_slash_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("arm.urdf").write_text("<robot name='arm'><link name='base'/></robot>", encoding="utf-8")
     words = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 2 --name a/b --out D"

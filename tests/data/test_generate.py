@@ -127,11 +127,15 @@ def test_generation_resumes_after_a_kill_before_the_first_file(renderer: FakeRen
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_complete_data_set_is_not_rendered_again(renderer: FakeRenderer, tmp_path: Path) -> None:
-    first = make(tmp_path / "d")
+def test_complete_data_set_is_not_rendered_again(
+    renderer: FakeRenderer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = make(tmp_path / "d", progress=True)
     drawn = renderer.drawn
-    assert make(tmp_path / "d").checksum == first.checksum
+    assert "ropes: 91 training poses, 80 test poses (2 x --test-anchors)\n" in capsys.readouterr().err
+    assert make(tmp_path / "d", progress=True).checksum == first.checksum
     assert renderer.drawn == drawn
+    assert "training poses" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", ["removed", "changed"])

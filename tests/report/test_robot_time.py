@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from ropes.report.robot_time import SECONDS, robot_time_markdown
 JOINTS = ("panda_joint1", "panda_joint2")
 
 
-def row(joint: str, anchors: int, error: float, **changes: object) -> Row:
+def row(joint: str, anchors: int, error: float, **changes: Any) -> Row:
     """A row of an RMS error in degrees, without labels."""
     mse = math.radians(error) ** 2
     measured = Row.measured(

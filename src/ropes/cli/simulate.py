@@ -1,6 +1,5 @@
 """`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -216,26 +215,10 @@ class Simulate:
             from ropes.data.generate import simulate
 
             setting = self._arm(self.setting, note)
-            self._say_counts(setting)
             common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
             only = {"chains": self.chains, "frames_per_move": self.frames_per_move}
             common |= {name: value for name, value in only.items() if value is not None}
             simulate(setting, **common, mesh=self.mesh, state=self.state)
-
-    def _say_counts(self, setting: "Setting") -> None:
-        """Say on standard error how many poses the data set has; nothing if it is finished, or an error follows."""
-        from ropes.data.build import finished, renderer_record
-        from ropes.data.chains import TURNS
-
-        train, tests = setting.splits["train"], len(setting.splits) - 1
-        renderer_record(setting.renderer)  # refuses a missing renderer
-        given = {name: getattr(self, name) for name in ("seed", "state", "mesh", "test_anchors")}
-        given |= {} if self.anchors is None else {"anchors": self.anchors}
-        if finished(self.out, given) is not None or (self.chains is not None and not setting.independent):
-            return
-        poses = (self.anchors or 0) * len(train.regimes) + (self.chains or 0) * (1 + TURNS * len(train.joints))
-        counts = f"{poses:,} training poses, {tests * self.test_anchors:,} test poses"
-        print(f"ropes: {counts} ({tests} splits of --test-anchors {self.test_anchors})", file=sys.stderr)
 
     def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:
         """The renderer that is asked for, or else that of what is begun; a scene without either is noted."""

@@ -7,6 +7,7 @@ are made again.  The result is bit-identical for any interruption and any number
 
 import itertools
 import shutil
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -115,6 +116,7 @@ def build(
     work: str = "rendering, poses",
     images_per_shard: int | None = None,
     tables: Mapping[str, pa.Table] | None = None,
+    announcement: str = "",
 ) -> Dataset:
     """Make a data set, resume an interrupted build, or repair a damaged data set.
 
@@ -133,6 +135,7 @@ def build(
         work: name of the work in the display of progress.
         images_per_shard: approximate number of images in a data file; that of the writer if None.
         tables: path of a further file, relative to the data set's folder → its table.
+        announcement: with `progress`, line on standard error before images are made, if some are missing.
 
     Raises:
         UserError: `out` holds something else.
@@ -154,6 +157,8 @@ def build(
     files.ensure_output_folder(root, schema.PROVENANCE)
     if not stores.is_file(root / schema.PROVENANCE):
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
+    if missing and announcement and progress:
+        print(f"ropes: {announcement}", file=sys.stderr)
     stored = len(features[schema.STATE]["names"]) if schema.STATE in features else 0
     with closing(_with_progress(frames, sum(shard.frames for shard in missing), work, progress)) as stream:
         for shard, values in zip(missing, of_shard, strict=True):
