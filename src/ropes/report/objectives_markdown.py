@@ -11,7 +11,7 @@ from ropes.experiments.variants import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.origins import renderings
 from ropes.report.table import Table, grouped, paragraphs
-from ropes.report.words import fixed, joint_label, origin
+from ropes.report.words import TABLE1_ORDER, fixed, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
@@ -31,7 +31,7 @@ def objectives_markdown(found: Results) -> str:
     seeds = {seed for cell in cells for seed in cell.seeds}
     several = " ± standard deviation over training seeds" if len(seeds) > 1 else ""
     marks = Marks(found.preset)
-    setups = dict.fromkeys(cell.setup for cell in cells)
+    setups = sorted({cell.setup for cell in cells}, key=lambda setup: TABLE1_ORDER.get((setup, 0), len(TABLE1_ORDER)))
     tables = [text for setup in setups for text in _table(found, cells, setup, marks)]
     larger = (
         "The paper has larger networks, images of 128 pixels, density ratios of two classes without dropout, an AE2 "
