@@ -80,8 +80,9 @@ def test_seven_joints_have_seven_marks() -> None:
     assert figure is not None
     marks = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
     assert len(set(marks)) == 7
-    for cycle in (figures.marker_cycle, figures.dash_cycle):
-        assert len(set(zip(figures.colour_cycle(24), cycle(24), strict=True))) == 24
+    several = figures.marks(24)
+    assert len({(each.colour, each.marker) for each in several}) == 24
+    assert len({(each.colour, each.dashes) for each in several}) == 24
 
 
 def test_names_with_dollars_are_no_formulas() -> None:

@@ -1,20 +1,16 @@
 """Arrays in the cache folder, each computed once."""
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common import files
-from ropes.common.cached_files import cache_limit, hold, make_room
-
-#: Bytes of the SHA-256 at the end of a file.
-_DIGEST = 32
+from ropes.common.cached_files import DIGEST, append_digest, cache_limit, digest_of, hold, make_room
 
 
 def cached_array(name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
@@ -25,20 +21,28 @@ def cached_array(name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]
         compute: the array.
     """
     path = files.cache_folder() / f"{name}.npy"
-    with suppress(FileNotFoundError):
-        with hold(path) as stream:
-            content = stream.read()
-        if hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]:
+    if (stored := _stored(path)) is not None:
+        return stored
+    array = compute()
+    if array.nbytes <= cache_limit():
+        make_room(path.parent, array.nbytes, cache_limit(), keep=path)
+        with files.atomic_path(path) as temporary:
+            with temporary.open("wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+            append_digest(temporary)
+    return array
+
+
+def _stored(path: Path) -> NDArray[Any] | None:
+    """The array in a file; None without an undamaged one."""
+    with suppress(FileNotFoundError), hold(path) as stream:
+        length = path.stat().st_size - DIGEST
+        digest = digest_of(path, length)
+        stream.seek(max(0, length))
+        if stream.read() == digest:
             with suppress(OSError):  # another user's cache
                 os.utime(path)
-            stored: NDArray[Any] = np.load(BytesIO(content[:-_DIGEST]), allow_pickle=False)
-            return stored
-    array = compute()
-    stream = BytesIO()
-    np.save(stream, array, allow_pickle=False)
-    payload = stream.getvalue()
-    if len(payload) <= cache_limit():
-        make_room(path.parent, len(payload), cache_limit(), keep=path)
-        with files.atomic_path(path) as temporary:
-            temporary.write_bytes(payload + hashlib.sha256(payload).digest())
-    return array
+            stream.seek(0)
+            array: NDArray[Any] = np.load(stream, allow_pickle=False)
+            return array
+    return None

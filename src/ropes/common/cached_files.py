@@ -28,6 +28,8 @@ LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
 _ABANDONED = 24 * 3600.0
 #: Endings of the files that count: decoded images, and files fetched from a store.
 _KINDS = (".npy", ".parquet", ".json", ".urdf")
+#: Bytes of the SHA-256 at the end of an array's file, and bytes that are read at a time to compute it.
+DIGEST, _BLOCK = 32, 1 << 20
 #: Characters of the digests in the name of a fetched file, and how often a damaged copy is fetched again.
 _KEY, _TRIES = 24, 3
 
@@ -95,6 +97,23 @@ def hold(path: Path) -> IO[bytes]:
         stream.close()
         raise FileNotFoundError(f"{path} was removed meanwhile")
     return stream
+
+
+def append_digest(path: Path) -> None:
+    """Write the SHA-256 of a file at its end."""
+    digest = digest_of(path, path.stat().st_size)
+    with path.open("ab") as stream:
+        stream.write(digest)
+
+
+def digest_of(path: Path, length: int) -> bytes:
+    """SHA-256 of the first bytes of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while length > 0 and (block := stream.read(min(length, _BLOCK))):
+            digest.update(block)
+            length -= len(block)
+    return digest.digest()
 
 
 @contextmanager

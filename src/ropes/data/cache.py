@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.common import files
-from ropes.common.cached_files import cache_limit, hold, make_room
+from ropes.common.cached_files import DIGEST, append_digest, cache_limit, digest_of, hold, make_room
 from ropes.common.hardware import usable_cores
 from ropes.common.progress import progress as show_progress
 from ropes.common.stores import Location
@@ -32,8 +31,6 @@ from ropes.errors import UserError
 RESIDENT_LIMIT = 1 << 30
 #: Images that are transformed at a time.
 _CHUNK = 128
-#: Bytes of the SHA-256 at the end of a file, and bytes that are read at a time to compute it.
-_DIGEST, _BLOCK = 32, 1 << 20
 
 
 class CachedImages:
@@ -91,7 +88,7 @@ class CachedImages:
         with hold(self.path) as stream:  # the map keeps the lock
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         size = int(np.prod(self.shape))
-        offset = len(self._map) - _DIGEST - size
+        offset = len(self._map) - DIGEST - size
         self._pixels = np.frombuffer(self._map, np.uint8, size, offset).reshape(self.shape)
 
     def read(self, positions: ArrayLike) -> NDArray[np.uint8]:
@@ -130,7 +127,7 @@ class CachedImages:
                         chunk = positions[start : start + _CHUNK]
                         stream.write(np.ascontiguousarray(transform(self.read(chunk))).data)
                         yield start + len(chunk)
-                _append_digest(temporary)
+                append_digest(temporary)
 
         path = self.path.with_name(f"{self.path.stem}-{name}.npy")
         return CachedImages(path, shape, build, activity, progress=progress)
@@ -193,23 +190,6 @@ def _write_header(stream: IO[bytes], shape: tuple[int, ...]) -> None:
     np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
 
 
-def _append_digest(path: Path) -> None:
-    """Write the SHA-256 of a file at its end."""
-    digest = _digest(path, path.stat().st_size)
-    with path.open("ab") as stream:
-        stream.write(digest)
-
-
-def _digest(path: Path, length: int) -> bytes:
-    """SHA-256 of the first bytes of a file."""
-    digest = sha256()
-    with path.open("rb") as stream:
-        while length and (block := stream.read(min(length, _BLOCK))):
-            digest.update(block)
-            length -= len(block)
-    return digest.digest()
-
-
 def _holds(path: Path, shape: tuple[int, ...], *, checked: bool) -> bool:
     """Whether `path` is a complete uint8 array file of that shape, followed by a SHA-256; its own, if `checked`."""
     try:
@@ -218,10 +198,10 @@ def _holds(path: Path, shape: tuple[int, ...], *, checked: bool) -> bool:
                 return False
             header = np.lib.format.read_array_header_1_0(stream)
             length = stream.tell() + int(np.prod(shape))
-            if header != (shape, False, np.dtype(np.uint8)) or path.stat().st_size != length + _DIGEST:
+            if header != (shape, False, np.dtype(np.uint8)) or path.stat().st_size != length + DIGEST:
                 return False
             stream.seek(length)
-            return not checked or _digest(path, length) == stream.read()
+            return not checked or digest_of(path, length) == stream.read()
     except (OSError, ValueError):
         return False
 
@@ -249,7 +229,7 @@ def decode_frames(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int
                     yield done
             finally:
                 pool.shutdown(cancel_futures=True)
-        _append_digest(temporary)
+        append_digest(temporary)
 
 
 def _decode_file(dataset: Dataset, path: Location, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:

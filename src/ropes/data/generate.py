@@ -117,15 +117,15 @@ def simulate(
         robot_type=urdf.stem,
         progress=progress,
         urdf=urdf,
-        announcement=_counted(plans, test_anchors),
+        announcement=_counted(plans),
     )
 
 
-def _counted(plans: Sequence[SplitPlan], test_anchors: int) -> str:
+def _counted(plans: Sequence[SplitPlan]) -> str:
     """Numbers of training and test poses, in words."""
     training = sum(plan.episodes * len(plan.tasks) for plan in plans if plan.name == "train")
-    tests = len({plan.name for plan in plans if plan.name.startswith("test")})
-    return f"{training:,} training poses, {tests * test_anchors:,} test poses ({tests} x --test-anchors)"
+    tests = [plan.episodes for plan in plans if plan.name.startswith("test")]
+    return f"{training:,} training poses, {sum(tests):,} test poses ({len(tests)} x --test-anchors)"
 
 
 def _plans(setting: Setting, anchors: int, test_anchors: int, chains: Chains | None) -> list[SplitPlan]:

@@ -17,8 +17,8 @@ def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
     """Images and angles (n, d), radians, of a CSV file.
 
     Raises:
-        UserError: the file, a column or an image is missing, or an angle is not a finite number, or the
-            angles of a joint are probably in degrees.
+        UserError: the file, a column or an image is missing, an angle is not a finite number, or the angles of
+            a joint are probably in degrees.
     """
     rows = csv_rows(path, (*run.cameras, *run.joints), "labelled samples")
     poses: list[Pose] = []

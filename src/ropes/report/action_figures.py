@@ -28,10 +28,9 @@ from ropes.report.figures import (
     INK,
     OURS,
     PALETTE,
-    colour_cycle,
     heat,
     make_panels,
-    marker_cycle,
+    marks,
     shared_legend,
     styled,
 )
@@ -207,9 +206,9 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
     for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
         joints = sorted(set(arrays["moved_joints"].tolist()))
         lengths = arrays["lengths"] / max(float(np.median(arrays["lengths"])), 1e-12)
-        for colour, marker, joint in zip(colour_cycle(len(joints)), marker_cycle(len(joints)), joints, strict=True):
+        for mark, joint in zip(marks(len(joints)), joints, strict=True):
             chosen = arrays["moved_joints"] == joint
-            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": colour, "marker": marker}
+            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": mark.colour, "marker": mark.marker}
             steps = np.degrees(np.abs(arrays["moved_by"][chosen]))
             panel.scatter(steps, lengths[chosen], label=joint_label(joint), rasterized=True, **style)
         panel.set(title=METHODS.get(name, name), xlabel="joint's step, °", ylabel="length of the delta / median")
@@ -223,14 +222,14 @@ def joint_moves(systems: Methods) -> Figure:
     joints = sorted({joint for own in systems.values() for row in own for joint in row.moves})
     figure, panels = make_panels(3, height=2.9, columns=3)
     for panel, (kind, title) in zip(panels, MOVES.items(), strict=True):
-        marks = zip(colour_cycle(len(systems)), marker_cycle(len(systems)), systems.items(), strict=True)
-        for number, (colour, marker, (name, own)) in enumerate(marks):
+        marked = zip(marks(len(systems)), systems.items(), strict=True)
+        for number, (mark, (name, own)) in enumerate(marked):
             apart = 0.16 * (number - (len(systems) - 1) / 2)
             for place, joint in enumerate(joints):
                 values = [row.moves[joint][kind] for row in own if joint in row.moves]
                 kept = np.array([value for value in values if value is not None])
                 across = np.full(len(kept), place + apart)
-                style: Any = {"s": 20, "color": colour, "marker": marker, "linewidths": 0}
+                style: Any = {"s": 20, "color": mark.colour, "marker": mark.marker, "linewidths": 0}
                 panel.scatter(across, kept, label=METHODS.get(name, name), **style)
         panel.set_title(title, fontsize=8.5)
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")

@@ -14,11 +14,10 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
     Labels,
-    colour_cycle,
     error_level,
     error_line,
     error_panels,
-    marker_cycle,
+    marks,
     styled,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
@@ -178,7 +177,7 @@ def figure(errors: CameraErrors) -> Figure:
     levels = sorted({tested_images(cell)[1] for cell in errors.own}, key=list(LEVELS).index)
     series = grouped(errors.own, lambda cell: (tested_images(cell)[0], *_fit(cell)))
     kinds = list(dict.fromkeys((renderer, method) for renderer, method, _ in series))
-    marks = dict(zip(kinds, zip(colour_cycle(len(kinds)), marker_cycle(len(kinds)), strict=True), strict=True))
+    mark_of = dict(zip(kinds, marks(len(kinds)), strict=True))
     most = max(anchors for *_, anchors in series)
 
     def draw(panel: Axes, joint: str) -> None:
@@ -187,8 +186,8 @@ def figure(errors: CameraErrors) -> Figure:
         for (renderer, method, anchors), cells in series.items():
             own = [cell for cell in cells if cell.joint == joint]
             places = [levels.index(tested_images(cell)[1]) for cell in own]
-            colour, marker = marks[renderer, method]
-            style: Any = {"color": colour, "marker": marker, "alpha": 1.0 if anchors == most else _PALE}
+            mark = mark_of[renderer, method]
+            style: Any = {"color": mark.colour, "marker": mark.marker, "alpha": 1.0 if anchors == most else _PALE}
             style |= {"label": f"{RENDERERS[renderer]}, {method}, {anchors:,}"}
             labels: Labels = "map" if cells[0].label_share is None else "training"
             error_line(panel, places, [cell.mse for cell in own], labels=labels, **style)

@@ -23,13 +23,11 @@ from ropes.report.figures import (
     PAPER,
     as_degrees,
     as_number,
-    colour_cycle,
-    dash_cycle,
     error_bars,
     error_level,
     error_line,
     error_panels,
-    marker_cycle,
+    marks,
     styled,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
@@ -188,23 +186,22 @@ def label_curves(cells: Iterable[JointErrors]) -> tuple[LabelCurves, ...]:
 def efficiency_figure(curves: LabelCurves) -> Figure:
     """RMS error against labelled images, one panel a joint, both axes logarithmic; level lines: no label (Table 2)."""
     methods = [*curves.supervised, *curves.unlabelled]
-    cycles = colour_cycle(len(methods)), marker_cycle(len(methods)), dash_cycle(len(methods))
-    marks = dict(zip(methods, zip(*cycles, strict=True), strict=True))
+    mark_of = dict(zip(methods, marks(len(methods)), strict=True))
 
     def draw(panel: Axes, joint: str) -> None:
         for method, lines in curves.supervised.items():
             own = lines.get(joint, ())
             images, errors = [cell.labels for cell in own], [cell.mse for cell in own]
-            colour, marker, _ = marks[method]
-            style: Any = {"color": colour, "marker": marker, "markersize": 4, "capsize": 2, "label": method}
+            mark = mark_of[method]
+            style: Any = {"color": mark.colour, "marker": mark.marker, "markersize": 4, "capsize": 2, "label": method}
             bars = error_bars(errors, [cell.mse_std for cell in own])
             panel.errorbar(images, [as_degrees(each) for each in errors], yerr=bars, **style)
         for method, at in curves.unlabelled.items():
             if joint in at:
-                colour, _, dashes = marks[method]
+                mark = mark_of[method]
                 count = at[joint].calibration_labels
-                style = {"color": colour, "linewidth": 1.4, "label": f"{method}, {labels_used(count)}"}
-                panel.axhline(as_degrees(at[joint].mse), linestyle=":" if count else dashes, **style)
+                style = {"color": mark.colour, "linewidth": 1.4, "label": f"{method}, {labels_used(count)}"}
+                panel.axhline(as_degrees(at[joint].mse), linestyle=":" if count else mark.dashes, **style)
         _draw_paper(panel, curves, joint)
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter("{x:,.0f}")

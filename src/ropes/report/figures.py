@@ -6,7 +6,7 @@ In SVG, the ink is CSS `currentColor` and the grid the page's `--rule`, for ligh
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -236,19 +236,18 @@ def error_level(panel: Axes, mse: float, label: str, colour: str = INK) -> None:
     panel.axhline(as_degrees(mse), color=colour, linestyle=DASHED, linewidth=1.2, label=label)
 
 
-def colour_cycle(count: int) -> list[str]:
-    """Colours of `count` lines; the palette repeats."""
-    return [PALETTE[index % len(PALETTE)] for index in range(count)]
+class Mark(NamedTuple):
+    """What tells a line from others: its colour, with a marker, or with dashes where it has no markers."""
+
+    colour: str
+    marker: str
+    dashes: Any
 
 
-def marker_cycle(count: int) -> list[str]:
-    """Markers of `count` lines, which tell those of one colour of `colour_cycle` apart."""
-    return [_MARKERS[index // len(PALETTE) % len(_MARKERS)] for index in range(count)]
-
-
-def dash_cycle(count: int) -> list[Any]:
-    """Dashes of `count` lines without markers, which tell those of one colour of `colour_cycle` apart."""
-    return [_DASHES[index // len(PALETTE) % len(_DASHES)] for index in range(count)]
+def marks(count: int) -> list[Mark]:
+    """Marks of `count` lines; where the palette repeats, markers and dashes differ."""
+    turns = [divmod(index, len(PALETTE)) for index in range(count)]
+    return [Mark(PALETTE[place], _MARKERS[turn % len(_MARKERS)], _DASHES[turn % len(_DASHES)]) for turn, place in turns]
 
 
 def shared_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:

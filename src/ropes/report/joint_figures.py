@@ -19,11 +19,10 @@ from ropes.report.figures import (
     STYLE,
     as_degrees,
     as_number,
-    colour_cycle,
-    dash_cycle,
     error_bars,
     logarithmic_errors,
     make_panels,
+    marks,
     shared_legend,
     styled,
     titled_panels,
@@ -140,9 +139,8 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
     figure, panels = make_panels(len(drawn), height=2.8, columns=2)
     for panel, (title, lines) in zip(panels, drawn, strict=True):
         panel.set(title=title, xlabel="step", ylabel="loss" if len(lines) > 1 else lines[0][0])
-        marks = colour_cycle(len(lines)), dash_cycle(len(lines))
-        for colour, dashes, (label, curve, name) in zip(*marks, lines, strict=True):
-            _line(panel, curve, name, colour, label, linestyle=dashes)
+        for mark, (label, curve, name) in zip(marks(len(lines)), lines, strict=True):
+            _line(panel, curve, name, mark.colour, label, linestyle=mark.dashes)
         if title.endswith("dead code units"):
             panel.set(ylim=(-0.02, 1.02), ylabel="fraction")
         else:

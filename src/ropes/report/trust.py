@@ -14,9 +14,8 @@ from ropes.report.figures import (
     INK,
     OURS,
     as_number,
-    colour_cycle,
     make_panels,
-    marker_cycle,
+    marks,
     shared_legend,
     styled,
 )
@@ -138,12 +137,12 @@ def trust_figure(coverage: Coverage) -> Figure:
         own = {place[1:]: rows for place, rows in coverage.at.items() if place[0] == split}
         pixels = sorted({size for size, _ in own})
         held, width, flag = panels[3 * number : 3 * number + 3]
-        marks = colour_cycle(len(joints)), marker_cycle(len(joints))
-        for colour, marker, joint in zip(*marks, joints, strict=True):
+        for mark, joint in zip(marks(len(joints)), joints, strict=True):
             for place in dict.fromkeys((0, len(kinds) - 1)):
                 rows = [own.get((size, joint), {}).get(kinds[place]) for size in pixels]
-                style: Any = {"color": colour, "linestyle": DASHED if kinds[place][0] in ("labels", "own") else "-"}
-                style |= {"label": joint_label(joint) if place == 0 else None, "marker": marker, "ms": 3}
+                dashes = DASHED if kinds[place][0] in ("labels", "own") else "-"
+                style: Any = {"color": mark.colour, "marker": mark.marker, "ms": 3, "linestyle": dashes}
+                style |= {"label": joint_label(joint) if place == 0 else None}
                 held.plot(pixels, [row.coverage if row else np.nan for row in rows], **style)
                 width.plot(pixels, [np.degrees(row.width) if row else np.nan for row in rows], **style)
         held.axhline(coverage.level, color=INK, linestyle=":", linewidth=1)

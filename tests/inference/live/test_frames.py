@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from ropes.data.recordings.views import View, for_size
+from ropes.data.recordings.views import View, for_image
 from ropes.errors import UserError
 from ropes.inference.live.frames import Board, Fit, Frame
 from tests.estimators import run_of
@@ -126,7 +126,8 @@ def test_recorded_crop_is_scaled_to_another_resolution() -> None:
 
 @pytest.mark.parametrize(("left", "across"), [(0, 3), (1, 5), (3, 3), (2, 4)])
 def test_scaled_crop_is_inside_the_image(left: int, across: int) -> None:
-    view = for_size(View(crop=(left, left, across, across)), "left", (6, 6), (9, 9))
+    larger = np.zeros((9, 9), np.uint8)
+    view = for_image(View(crop=(left, left, across, across)), "left", {"left": (6, 6)}, larger)
     assert view.crop is not None
     assert max(view.crop[0] + view.crop[2], view.crop[1] + view.crop[3]) <= 9
 

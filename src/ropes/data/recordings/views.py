@@ -81,21 +81,23 @@ class View:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
-def for_size(view: View, camera: str, source: tuple[int, int], size: tuple[int, int]) -> View:
-    """The view of a camera whose images have another size than those that its crop was made for.
+def for_image(view: View, camera: str, sources: Mapping[str, tuple[int, int]], image: Images) -> View:
+    """The view of a camera for an image that may have another size than those that its crop was made for.
 
     Args:
         view: with a crop.
         camera: its name.
-        source: height and width of the images that the crop was made for, pixels.
-        size: height and width of the images now, pixels.
+        sources: see `sizes_of_crops`.
+        image: uint8 (H, W) or (H, W, 3).
 
     Returns:
-        The view, its crop scaled.
+        The view, its crop scaled; the view itself of a camera without such a size.
 
     Raises:
         UserError: the two sizes differ in shape.
     """
+    size = image.shape[0], image.shape[1]
+    source = sources.get(camera, size)
     if source == size or view.crop is None:
         return view
     if source[0] * size[1] != source[1] * size[0]:
@@ -139,7 +141,7 @@ def views_as_recorded(
 def sizes_of_crops(
     records: Mapping[str, Mapping[str, Any]], crop: Mapping[str | None, Box | None]
 ) -> dict[str, tuple[int, int]]:
-    """Camera → height and width of the images that its recorded crop was made for, pixels, see `for_size`.
+    """Camera → height and width of the images that its recorded crop was made for, pixels, see `for_image`.
 
     Without cameras whose crop the options give, or whose size is not known.  Arguments as of `views_as_recorded`.
     """

@@ -19,7 +19,7 @@ from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.source import Episode, Joints, Recording
 from ropes.data.recordings.synchronise import farthest, synchronise
 from ropes.data.recordings.units import in_radians, radians_of
-from ropes.data.recordings.views import View, for_size, sizes_of_crops, views_as_recorded
+from ropes.data.recordings.views import View, for_image, sizes_of_crops, views_as_recorded
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
@@ -83,10 +83,7 @@ class LoggedFrames:
 
     def _view(self, k: int, image: Images) -> Images:
         camera, wanted = self.run.cameras[k], self.run.shapes[k]
-        view = self.views[camera]
-        if camera in self.sources:
-            view = for_size(view, camera, self.sources[camera], (image.shape[0], image.shape[1]))
-        stored = view.apply(image)
+        stored = for_image(self.views[camera], camera, self.sources, image).apply(image)
         if stored.shape != wanted:
             raise UserError(
                 f"images of camera {camera} have {_described(stored.shape)} pixels, and the run reads "

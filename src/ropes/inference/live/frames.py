@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ropes.common.arrays import Floats, Images
-from ropes.data.recordings.views import Box, for_size, sizes_of_crops, views_as_recorded
+from ropes.data.recordings.views import Box, for_image, sizes_of_crops, views_as_recorded
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
@@ -88,8 +88,8 @@ class Fit:
         if camera in self._cropped:
             if view.turned(image).shape[:2] == shape[:2]:
                 view = replace(view, crop=None)  # a whole camera's image is larger than what was cropped from it
-            elif camera in self._sources:
-                view = for_size(view, camera, self._sources[camera], (image.shape[0], image.shape[1]))
+            else:
+                view = for_image(view, camera, self._sources, image)
         if view.crop is not None and self._checked.get(camera) != image.shape:
             view.require_inside(camera, image)
             self._checked[camera] = image.shape

@@ -190,9 +190,9 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor,
         L_j = E[Var_r a_j(r)] / Var a_j    over the trusted poses whose intervention is not on joint j
 
     with a of `partial_out_ancestors`.  Where it needs the observational pose of an anchor and that is not trusted, the
-    pose does not count.  A coordinate therefore gains nothing by shrinking, nor by responding more to
-    interventions.  Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by
-    growing under these policies and staying constant everywhere else.
+    pose does not count.  A coordinate therefore gains nothing by shrinking, nor by responding more to interventions.
+    Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by growing under these
+    policies and staying constant everywhere else.
 
     Args:
         coordinates: (A, R, d).
@@ -222,9 +222,8 @@ def partial_out_ancestors(
         a_j(observational) = ẑ_j(observational)
 
     T_ij is the least-squares response of coordinate j to coordinate i over the same poses, those that are trusted with
-    a trusted observational pose.  Where joint j is a
-    descendant of joint i, x_ij = 1 removes the whole response, whatever its size.  Elsewhere x_ij = 0, and ẑ_j itself
-    must stay the same.
+    a trusted observational pose.  Where joint j is a descendant of joint i, x_ij = 1 removes the whole response,
+    whatever its size.  Elsewhere x_ij = 0, and ẑ_j itself must stay the same.
 
     Args:
         coordinates: ẑ, (A, R, d).

@@ -101,9 +101,8 @@ class AnchoredStage(InvarianceStage):
         # The last of each: an anchor is in a batch twice where one epoch ends and the next begins.
         last = {anchor: row for row, anchor in enumerate(anchors.tolist())}
         others = ~torch.isin(self.recent_anchors, anchors.cpu())
-        self.recent_anchors = torch.cat([self.recent_anchors[others], torch.tensor(list(last), dtype=torch.int64)])[
-            -_RECENT:
-        ]
+        numbers = torch.tensor(list(last), dtype=torch.int64)
+        self.recent_anchors = torch.cat([self.recent_anchors[others], numbers])[-_RECENT:]
         self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_RECENT:]
 
     def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor:

@@ -28,6 +28,8 @@ from ropes.data.recorder.registry import RobotRequest
 from ropes.errors import UserError, suggestion
 
 _METHODS = ("positions", "move_to", "stop")
+#: Begins the names of modules that are loaded from files.
+_PREFIX = "ropes_robot_"
 
 
 class Arm(Protocol):
@@ -141,7 +143,7 @@ def _loaded(path: Path) -> ModuleType:
     """The module in a file; modules beside the file can be imported from it, also later."""
     if not path.is_file():
         raise UserError(f"no file {path}; give class=FILE.py:NAME")
-    spec = spec_from_file_location(path.stem, path)
+    spec = spec_from_file_location(f"{_PREFIX}{path.stem}", path)  # no name of another module
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is no Python file")
     module = sys.modules[spec.name] = module_from_spec(spec)
