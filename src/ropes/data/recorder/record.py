@@ -230,6 +230,7 @@ def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: Recor
         options=options.robot_options,
         seed=options.seed,
         frames=max(1, plan.regimes.size * _FRAMES),
+        off=options.settling.off,
         ask=options.ask,
     )
     robot = open_robot(options.kind, request)

@@ -12,6 +12,7 @@ from ropes.common.plugins import load_plugins
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.stillness import asked
+from ropes.data.recorder.travel import OFF
 from ropes.errors import UserError, require_name, suggestion
 from ropes.simulation.settings import Setting
 
@@ -34,6 +35,7 @@ class RobotRequest:
         options: of the kind, from --robot-options.
         seed: of what a simulated robot draws.
         frames: how many frames a simulated camera gives, about.
+        off: how far a joint may leave the straight line of a move, radians.
         ask: asks a question before the robot is connected, where connecting may move the arm; raises a `UserError` if
             the answer is no.  None to go on without asking.
     """
@@ -44,6 +46,7 @@ class RobotRequest:
     options: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     frames: int = 1
+    off: float = OFF
     ask: Callable[[str], None] | None = None
 
     def take(self, *names: str) -> dict[str, str]:

@@ -50,6 +50,11 @@ class Settling:
     tolerance: float = 0.05
     settle: float = 0.3
 
+    @property
+    def off(self) -> float:
+        """Largest distance of a joint from the straight line of a move, radians."""
+        return max(OFF, self.tolerance)
+
 
 class Noise:
     """How still frames of a camera differ.
@@ -241,11 +246,11 @@ class Poser:
     def _require_on_line(self, now: Floats, start: Floats, goal: Floats) -> None:
         """Check that the arm keeps to the straight line, which alone was checked for collisions."""
         off = np.abs(beside(start, goal, now))
-        if off.max() > max(OFF, self._settling.tolerance):
+        if off.max() > self._settling.off:
             joint = int(off.argmax())
             raise UserError(
                 f"joint {self._robot.joints[joint]} is at {now[joint]:.3f}, {off[joint]:.2f} off the straight way to "
-                f"{goal[joint]:.3f}; all joints must start and arrive together"
+                f"{goal[joint]:.3f}; all joints must start and arrive together, or give a larger --tolerance"
             )
 
     def _still_frames(self) -> tuple[dict[str, Images], bool]:

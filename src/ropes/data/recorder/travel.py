@@ -22,7 +22,8 @@ RAMP = 0.2
 #: Largest step of a joint between two positions at which a move is checked, radians.  Where a link moves far in it,
 #: `ropes.simulation.collisions` checks positions between them.
 STEP = 0.05
-#: Largest distance of a joint from the straight line of a move, radians (metres); what is farther away was not checked.
+#: Distance of a joint from the straight line of a move that is always allowed, radians (metres); a larger tolerance at
+#: the goal allows as much on the way.  What is farther away was not checked for collisions.
 OFF = 0.1
 _LEAST = 1e-9
 

@@ -24,7 +24,7 @@ _RATE = 30.0
 #: How often positions are read before the bus counts as lost: single packets of cheap buses get lost.
 _READS = 3
 #: How far a joint may be behind the goals along the way, radians; farther away, something is in its way.  All joints
-#: must be late together: how far the arm may leave the straight line is `OFF`.
+#: must be late together: the arm must not leave the straight line.
 _BEHIND = 0.3
 #: Fields of a configuration that the recorder sets, and why.
 _FIXED = {
@@ -47,13 +47,16 @@ class LeRobotRobot(Robot):
         joints: of the plan, named as in LeRobot without the end ".pos".
         unit: radians in a unit of LeRobot's positions.
         clock: of goals along the way.
+        off: how far a joint may leave the straight line of a move, radians.
 
     Raises:
         UserError: the arm has no such joint, reports its position in another unit, or has another calibration.
     """
 
-    def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
-        self.joints, self._arm, self._unit = joints, arm, unit
+    def __init__(
+        self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None, *, off: float = OFF
+    ) -> None:
+        self.joints, self._arm, self._unit, self._off = joints, arm, unit, off
         self.clock = clock or Clock()
         self._names = [name for name in arm.action_features if name.endswith(POSITION)]
         known = [name.removesuffix(POSITION) for name in self._names]
@@ -136,10 +139,14 @@ class LeRobotRobot(Robot):
         """Check that the arm follows, on the straight line from start to end."""
         here = self.positions()
         behind, off = np.abs(here - goal), np.abs(beside(start, end, here))
-        worst = int((off if off.max() > OFF else behind).argmax())
-        if off.max() > OFF or behind.max() > _BEHIND:
+        left = off.max() > self._off
+        worst = int((off if left else behind).argmax())
+        if left or behind.max() > _BEHIND:
             place = f"joint {self.joints[worst]} is at {here[worst]:.3f}, on the way through {goal[worst]:.3f}"
-            raise UserError(f"the robot does not follow: {place}; free the arm, or give lower speeds in the limits")
+            other = ", or a larger --tolerance" if left else ""
+            raise UserError(
+                f"the robot does not follow: {place}; free the arm, or give lower speeds in the limits{other}"
+            )
 
     def _send(self, angles: Floats) -> None:
         self._goals = dict(
@@ -218,4 +225,4 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
         raise UserError(f"--robot-options: {error}") from error
     if request.ask is not None:
         request.ask(_CONNECTING)
-    return LeRobotRobot(arm, request.joints, _UNITS[unit])
+    return LeRobotRobot(arm, request.joints, _UNITS[unit], off=request.off)
