@@ -34,6 +34,20 @@ def test_pages_that_compare_with_the_paper_link_to_fidelity() -> None:
     assert [name for name, text in shown.items() if "fidelity.md" not in text] == []
 
 
+def test_correlations_that_an_effect_cites_are_on_its_page() -> None:
+    page = (ROOT / "docs" / "eq3.md").read_text(encoding="utf-8")
+    rows = page.partition("**One camera,")[2].partition("**Two cameras,")[0].splitlines()
+    measured = {tuple(f"{float(each):.2f}"[1:] for each in re.findall(r"\((\d\.\d+)[;)]", row)) for row in rows}
+    cited = [
+        triple
+        for one in fidelity.deviations()
+        if "(docs/eq3.md)" in one.effect
+        for triple in re.findall(r"(\.\d\d) (\.\d\d) (\.\d\d)\b", one.effect)
+    ]
+    assert len(cited) >= 6
+    assert set(cited) <= measured
+
+
 def test_a_deviation_needs_a_reason_and_an_effect(tmp_path: Path) -> None:
     module = tmp_path / "scm.py"
     module.write_text('def f():\n    """Draw.\n\n    Deviation: ours.  Why: it is.\n    """\n', encoding="utf-8")

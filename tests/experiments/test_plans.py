@@ -148,7 +148,7 @@ def test_eq3_compares_only_objectives_of_ropes(preset: str) -> None:
     assert beside["ropes"] == own
     same: dict[str, Any] = {"code_noise": own.code_noise}  # the same density ratios
     if preset == "compact":
-        assert beside["ropes@eq3"] == replace(recipes["ropes@eq3-0.1"], **same)
+        assert beside["ropes@eq3"] == replace(recipes["ropes@eq3-0.1"], sparsity_weights=(0.1, 1.0, 10.0), **same)
     else:
         assert beside["ropes@encoder"] == recipes["ropes@encoder-noise"]
     assert beside["ropes@logit"] == replace(recipes["ropes@logit"], **same)

@@ -69,6 +69,10 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "eq3-0.1": ("Eq. 3, λ .1", _EQ3),
     "eq3-1": ("Eq. 3, λ 1", {**_EQ3, "sparsity_weights": (1.0,)}),
     "eq3-10": ("Eq. 3, λ 10", {**_EQ3, "sparsity_weights": (10.0,)}),
+    "eq3-longer": (
+        "Eq. 3, λ 1, six times as many steps, each with the terms of all joints",
+        {**_EQ3, "sparsity_weights": (1.0,), "sparsity_rows": 0, "ae2_training": ropes_recipe("compact").ae2_training},
+    ),
     "eq3-each": ("Eq. 3, λ .1, an AE2 for each joint, as in the paper", {**_EQ3, "joint_ae2": False}),
     "eq3-later": ("Eq. 3, λ .1, after half of the steps by reconstruction alone", {**_EQ3, "sparsity_start": 0.5}),
     "eq3-decoded": (
@@ -260,7 +264,8 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
 def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe of a method; for ropes also the variants of Table 1.  The classifier has a student if `ropes` has.
 
-    Under the compact preset these include Eq. 3, under the paper preset (trained by Eq. 3) the encoder's side of it.
+    Under the compact preset these include Eq. 3, with λ chosen as under the paper preset; under the paper preset, whose
+    `ropes` is trained by Eq. 3, the encoder's side of it.
     All share the density ratios of `ropes`, except the encoder's side, whose own learn from codes with noise.
     """
     yield method, recipe
@@ -269,6 +274,8 @@ def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         other = ("encoder", "encoder-noise") if recipe.preset == "paper" else ("eq3", "eq3-0.1")
         for label, variant in (("logit", "logit"), ("classifier", "classifier"), other):
             changes: dict[str, Any] = {} if label == "encoder" else {"code_noise": recipe.code_noise}
+            if label == "eq3":
+                changes["sparsity_weights"] = ropes_recipe("paper").sparsity_weights
             if label == "classifier":
                 changes |= {name: getattr(recipe, name) for name in ("foreign", "student", "student_encoder")}
             yield f"{method}@{label}", replace(variants[variant], **changes)

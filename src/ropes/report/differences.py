@@ -46,8 +46,8 @@ _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
     },
     "ropes@eq3": {
         "compact": "smaller networks than the paper's, density ratios of three classes that learn from codes with "
-        f"noise, one AE2 for all joints, and λ = .1; {_CLEAN}, as the paper's",
-        "paper": "the paper's sizes, with one AE2 for all joints and λ = .1",
+        f"noise, one AE2 for all joints, and λ chosen on held-out anchors; {_CLEAN}, as the paper's",
+        "paper": "the paper's sizes, with one AE2 for all joints",
     },
 }
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -201,8 +201,9 @@ def compact_recipe() -> RopesRecipe:
 
     Deviation: each LDR learns twice from codes with Gaussian noise: for 48 passes with noise of .05, and for 24 with
     .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, most
-    other joints memorise poses in it.  Effect: .023 nats on joint 5 against the shorter training alone, and .001 to
-    .005 on every other joint against the longer one (docs/log.md, two lengths).
+    other joints memorise poses in it.  Effect: with two cameras and independent joints .023 nats on joint 5 against the
+    shorter training alone, and .001 to .005 on the others against the longer one; with causal joints, joints 2, 3 and 6
+    also prefer the longer one, by less than .001 to .007 (docs/log.md, two lengths).
 
     Deviation: with 10,000 anchors and two cameras AE1 sees two fifths of the training images once, where Section 4.4
     trains "for just a single epoch".  Why: it takes a third of a fit's time.  Effect: not measured.
@@ -251,7 +252,13 @@ def compact_recipe() -> RopesRecipe:
 
 
 def with_convolutions(recipe: RopesRecipe) -> RopesRecipe:
-    """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms."""
+    """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms.
+
+    Deviation: this AE2, that of the compact rows "ropes, Eq. 3" and "ropes+logit" and of most objectives, takes 144,000
+    samples in 1,125 steps, and each step has the term of one joint, in turn, of the sum of Eq. 3; that of `ropes` takes
+    six times as many steps, with the terms of all joints.  Why: a step by convolutions with all terms takes several
+    times as long.  Effect: docs/eq3.md has Eq. 3 with as many steps and terms as `ropes`.
+    """
     plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, softplus_beta=0.0, foreign=0.0)
     if recipe.basis == "none":
         return plain
