@@ -38,9 +38,9 @@ def objectives_markdown(found: Results) -> str:
         f"for each joint and {ANCHORS:,} training anchors."
     )
     columns = (
-        f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; after a semicolon the MCC of the "
-        "best assignment of coordinates to joints, where it differs. Bold where it reaches the paper's ROPES. Means over "
-        "joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
+        f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; after a semicolon the MCC of "
+        "the best assignment of coordinates to joints, where it differs. Bold where it reaches the paper's ROPES. "
+        "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
         "two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
         "coordinate i and its maximum over the others. For each joint: *along*, share of Δs_i along the codes that "
         "the decoder of this row generates: rows compare where reconstruction is alike."
@@ -81,5 +81,6 @@ def _both(cell: JointErrors) -> str:
     error = "–" if cell.mse is None else f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
     deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
-    matched = "" if fixed(cell.mcc_matched) == fixed(cell.mcc) else f"; {fixed(cell.mcc_matched)}"
+    differs = cell.mcc_matched is not None and fixed(cell.mcc_matched) != fixed(cell.mcc)
+    matched = f"; {fixed(cell.mcc_matched)}" if differs else ""
     return f"{error}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)}{matched})"
