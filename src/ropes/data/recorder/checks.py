@@ -31,9 +31,16 @@ Means = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with an episode; `again` says whether another try can mend it."""
+    """What is wrong with an episode.
+
+    Attributes:
+        what: in words, with the pose and numbers.
+        kind: in words without them; faults are counted by it.
+        again: whether another try can mend it.
+    """
 
     what: str
+    kind: str
     again: bool
 
 
@@ -64,19 +71,23 @@ class EpisodeChecks:
             UserError: a camera shows the same picture in all poses.
         """
         names = [self._protocol.pose_name(place, regime) for place, regime in enumerate(regimes.tolist())]
+        kind = "something else moves while the frame of a pose is taken"
         found = [
-            Fault(f"something else moves while the frame of {names[k]} is taken", again=True)
+            Fault(f"something else moves while the frame of {names[k]} is taken", kind, again=True)
             for k in np.flatnonzero(~np.asarray(still)).tolist()[:1]
         ]
-        found += self._hidden(frames, poses, names)
+        found += self._hidden(frames, poses, regimes, names)
         for name, images in frames.items():
             found += self._blurred(name, images, names)
             clipped = max(float(((image == 0) | (image == 255)).mean()) for image in images)
             if clipped > _CLIPPED and self._noise[name].pixel > _REAL:
-                found.append(Fault(f"camera {name}: {clipped:.0%} of the pixels are black or white", again=False))
+                kind = f"camera {name}: many pixels are black or white"
+                found.append(Fault(f"camera {name}: {clipped:.0%} of the pixels are black or white", kind, again=False))
         return found
 
-    def _hidden(self, frames: Mapping[str, Sequence[Images]], poses: Floats, names: Sequence[str]) -> list[Fault]:
+    def _hidden(
+        self, frames: Mapping[str, Sequence[Images]], poses: Floats, regimes: Ints, names: Sequence[str]
+    ) -> list[Fault]:
         """Interventions that no camera shows, and cameras that show none."""
         before = self._protocol.before
         turned = np.abs(poses - poses[before]).max(axis=1)
@@ -88,17 +99,22 @@ class EpisodeChecks:
             if turned.max() >= _VISIBLE and all(np.array_equal(images[0], image) for image in images):
                 raise UserError(f"camera {name} shows the same picture in all poses; does it see the arm?")
             if turned.max() >= _VISIBLE and not moved.any():
-                found.append(Fault(f"camera {name} shows no motion in any pose", again=False))
+                what = f"camera {name} shows no motion in any pose"
+                found.append(Fault(what, kind=what, again=False))
             shown |= moved
         hidden = np.flatnonzero((turned >= _VISIBLE) & ~shown).tolist()
-        return found + [Fault(f"no camera shows what {names[k]} moves", again=False) for k in hidden]
+        for k in hidden:
+            kind = f"no camera shows what {self._protocol.model.regimes[regimes[k]].name} moves"
+            found.append(Fault(f"no camera shows what {names[k]} moves", kind, again=False))
+        return found
 
     def _blurred(self, name: str, images: Sequence[Images], names: Sequence[str]) -> list[Fault]:
         slopes = [_slope(image) for image in images]
         usual = float(np.median([*self._usual[name], *slopes]))
         blurred = [k for k, slope in enumerate(slopes) if slope < _SHARP * usual]
         self._usual[name] += [slope for k, slope in enumerate(slopes) if k not in blurred]
-        return [Fault(f"camera {name}: the frame of {names[k]} is blurred", again=True) for k in blurred]
+        kind = f"camera {name}: the frame of a pose is blurred"
+        return [Fault(f"camera {name}: the frame of {names[k]} is blurred", kind, again=True) for k in blurred]
 
 
 def _slope(image: Images) -> float:

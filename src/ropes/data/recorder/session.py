@@ -5,6 +5,7 @@ Whatever ends the recording, the arm is stopped and the episodes that are whole 
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from ropes.common.arrays import Floats, Images
 from ropes.common.progress import progress as show_progress
 from ropes.data import schema
 from ropes.data.recorder.checks import EpisodeChecks, Fault
-from ropes.data.recorder.folder import Entry, RecordingFolder
+from ropes.data.recorder.folder import LOG, Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Robot
 from ropes.data.recorder.plan import Plan, Stop
 from ropes.data.recorder.route import Checker, duration
@@ -30,7 +31,7 @@ from ropes.errors import UserError
 _AGAIN = 1
 #: Number of attempts to stop the arm, and what is said when one succeeds.
 _STOPS, _STOPPED = 5, "the arm is stopped"
-#: Lines about faults of one kind that are printed.
+#: Lines about the first faults of a kind that are printed; then those of the 10th, the 100th and so on.
 _LINES = 3
 
 
@@ -97,9 +98,9 @@ def record(
     """
     robot, noun = session.devices.robot, session.plan.protocol.noun
     clock, began = robot.clock, time.monotonic()
-    started = clock.now()
+    started, report = clock.now(), _Reporter(noun)
     try:
-        features = _record(session, folder, route, progress)
+        features = _record(session, folder, route, report, progress)
         say(_pace(f"{len(route)} {noun}s", clock.now() - started, time.monotonic() - began))
     except UserError as error:
         kept = f"; {len(folder.entries)} {noun}s are kept: run the same command again to go on"
@@ -107,6 +108,8 @@ def record(
     except BaseException:
         print(_stopped(robot), file=sys.stderr, flush=True)
         raise
+    finally:
+        report.totals()
     if (line := _stopped(robot)) != _STOPPED:  # all episodes are there: the data set is finished all the same
         print(line, file=sys.stderr, flush=True)
     return features
@@ -125,7 +128,11 @@ def _stopped(robot: Robot) -> str:
 
 
 def _record(
-    session: Session, folder: RecordingFolder, route: Sequence[Sequence[Stop]], progress: bool
+    session: Session,
+    folder: RecordingFolder,
+    route: Sequence[Sequence[Stop]],
+    report: "_Reporter",
+    progress: bool,
 ) -> dict[str, Any]:
     devices, plan = session.devices, session.plan
     noise = {name: measure_noise(name, camera) for name, camera in devices.cameras.items()}
@@ -135,7 +142,6 @@ def _record(
     raw = {name: image.shape for name, image in devices.first.items()}
     poser = Poser(devices.robot, devices.cameras, noise, raw, plan.speed, session.ranges, session.settling)
     checks = EpisodeChecks(plan.protocol, noise)
-    report = _Reporter(plan.protocol.noun)
     with show_progress(f"recording, {plan.protocol.noun}s", len(route), show=progress) as update:
         for done, stops in enumerate(route, 1):
             entry, taken = _episode(session, poser, checks, stops, report)
@@ -145,7 +151,6 @@ def _record(
             images = [[png.encode(devices.views[name].apply(f)) for name, f in each.frames.items()] for each in taken]
             folder.add(entry, features, images, states)
             update(done)
-    report.total()
     return features
 
 
@@ -170,7 +175,7 @@ def _known(taken: Taken) -> Floats:
 
 
 def _episode(
-    session: Session, poser: Poser, checks: EpisodeChecks, stops: Sequence[Stop], report: Callable[[int, str], None]
+    session: Session, poser: Poser, checks: EpisodeChecks, stops: Sequence[Stop], report: "_Reporter"
 ) -> tuple[Entry, list[Taken]]:
     """Record one episode, and again where that can mend a fault; frames are in the order of their places."""
     plan, number, interruptions = session.plan, stops[0].episode, _interruptions(session.devices)
@@ -184,19 +189,18 @@ def _episode(
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
         }
         faults = checks.faults(stored, plan.poses[number], plan.regimes[number], [each.still for each in ordered])
-        faults += [
-            Fault(f"camera {name} gave no frame and was opened again; compare its exposure", again=True)
-            for name, count in _interruptions(session.devices).items()
-            if count > interruptions[name]
-        ]
+        for name, count in _interruptions(session.devices).items():
+            if count > interruptions[name]:
+                what = f"camera {name} gave no frame and was opened again; compare its exposure"
+                faults.append(Fault(what, kind=what, again=True))
         if attempt == _AGAIN or not any(fault.again for fault in faults):
             break
-        what = next(fault.what for fault in faults if fault.again)
-        report(number, f"{what}; the {plan.protocol.noun} is recorded again")
+        first, again = next(fault for fault in faults if fault.again), f"; the {plan.protocol.noun} is recorded again"
+        report(number, first.what + again, first.kind + again)
         for pose in _way_back(stops, session.check):
             poser.move(pose)
     for fault in faults:
-        report(number, fault.what)
+        report(number, fault.what, fault.kind)
     entry = Entry(
         number=number,
         began=round(began, 3),
@@ -223,17 +227,21 @@ def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
 
 
 class _Reporter:
-    """Prints the first lines about faults, and at the end how many more there are."""
+    """Prints the first lines about faults of each kind and then ever fewer, and at the end the number of all."""
 
     def __init__(self, noun: str) -> None:
-        self._noun, self._count = noun, 0
+        self._noun, self._counts = noun, Counter[str]()
 
-    def __call__(self, episode: int, what: str) -> None:
-        self._count += 1
-        if self._count <= _LINES:
+    def __call__(self, episode: int, what: str, kind: str) -> None:
+        self._counts[kind] += 1
+        count = self._counts[kind]
+        if count <= _LINES:
             print(f"{self._noun} {episode}: {what}", file=sys.stderr, flush=True)
+        elif str(count).rstrip("0") == "1":
+            print(f"{self._noun} {episode}: {what} (the {count}th time)", file=sys.stderr, flush=True)
 
-    def total(self) -> None:
-        """Print the number of the lines that were left out."""
-        if self._count > _LINES:
-            print(f"{self._count - _LINES} more such lines; meta/recording.json has all", file=sys.stderr, flush=True)
+    def totals(self) -> None:
+        """Print how often each kind came of which lines were left out."""
+        lines = [f"{kind}: {count} times" for kind, count in self._counts.items() if count > _LINES]
+        for line in [*lines, f"{LOG} lists what is wrong with each {self._noun}"] if lines else ():
+            print(line, file=sys.stderr, flush=True)
