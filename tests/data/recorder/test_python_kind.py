@@ -1,6 +1,7 @@
 """A class of one's own drives the arm; what it lacks is named."""
 
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,24 @@ class MyArm:
     joints = ("gripper", "elbow", "shoulder")
 
     def __init__(self, frame, color="red"):
-        self.at, self.frame, self.stopped, self.open = np.array([0.5, 0.0, 0.0]), frame, 0, True
+        self.start = self.goal = np.array([0.5, 0.0, 0.0])
+        self.began, self.seconds = 0.0, 1.0
+        self.frame, self.stopped, self.open = frame, 0, True
         self.thread = threading.Thread(target=self.watch, daemon=True)
         self.thread.start()
+
+    @property
+    def at(self):
+        share = min(1.0, (time.monotonic() - self.began) / self.seconds)
+        return self.start + share * (self.goal - self.start)
 
     def watch(self):
         # The camera: a program that writes one image again and again.
         while self.open:
             picture = np.full((32, 32), 40, np.uint8)
-            picture[2:12, 12 + int(8 * self.at[1]) :][:, :6] = 200
-            picture[18:28, 12 + int(8 * self.at[2]) :][:, :6] = 120
+            gripper, elbow, shoulder = self.at
+            picture[2:12, 12 + int(8 * elbow) :][:, :6] = 200
+            picture[18:28, 12 + int(8 * shoulder) :][:, :6] = 120
             Image.fromarray(picture).save(self.frame)
             time.sleep(0.01)
 
@@ -43,7 +52,8 @@ class MyArm:
 
     def move_to(self, positions, speed):
         assert (speed > 0).all()
-        self.at = np.array(positions)
+        self.start, self.began, self.goal = self.at, time.monotonic(), np.array(positions)
+        self.seconds = max(0.05, (abs(self.goal - self.start) / speed).max())
 
     def stop(self):
         self.stopped += 1
@@ -76,6 +86,7 @@ def test_joints_outside_the_plan_do_not_move(request_for: Any, tmp_path: Path) -
     options = {"class": f"{tmp_path}/my_arm.py:MyArm", "frame": f"{tmp_path}/frame.png"}
     robot = open_robot("python", request_for(**options))
     robot.move_to(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
+    time.sleep(0.25)
     assert robot.positions() == pytest.approx(np.array([0.1, 0.2]))
     assert robot.others() == {"gripper": 0.5}
     assert isinstance(robot, PythonRobot)

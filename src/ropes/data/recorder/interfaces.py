@@ -33,10 +33,12 @@ class Robot(ABC):
     Attributes:
         joints: names of the joints that are commanded.
         clock: the time in which the robot moves.
+        watching: whether `move_to` returns when the arm arrives, and checks on the way that it follows.
     """
 
     joints: tuple[str, ...]
     clock: Clock = Clock()
+    watching: bool = False
 
     @abstractmethod
     def positions(self) -> Floats | None:

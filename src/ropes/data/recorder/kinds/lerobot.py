@@ -53,6 +53,8 @@ class LeRobotRobot(Robot):
         UserError: the arm has no such joint, reports its position in another unit, or has another calibration.
     """
 
+    watching = True
+
     def __init__(
         self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None, *, off: float = OFF
     ) -> None:
