@@ -120,7 +120,7 @@ def test_the_words_for_the_real_arm_are_options_of_the_command(
     assert cli.main([*shlex.split(further)[1:], "--yes"]) == 0
     [options] = passed
     kind_named(options.kind)  # refuses unknown kinds
-    assert options.cameras == {"front": "0@640x480", "side": "2@640x480"}
+    assert options.cameras == {"front": "0@640x480@30", "side": "2@640x480@30"}
     assert options.model.joints == JOINTS
     assert options.robot_options == {"type": "so101_follower", "port": "/dev/ttyACM0", "id": "mine"}
 
@@ -133,7 +133,7 @@ def test_the_words_for_live_cameras_are_options_of_the_command(tmp_path: Path, s
         patch.setattr(session, "watch", lambda run, options: passed.append(options))
         assert cli.main(shlex.split(words)[1:]) == 0
     assert calls
-    assert passed[0].cameras == ("front=0@640x480", "side=2@640x480")
+    assert passed[0].cameras == ("front=0@640x480@30", "side=2@640x480@30")
     assert passed[0].urdf is not None
 
 

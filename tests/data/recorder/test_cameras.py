@@ -125,7 +125,7 @@ class Capture:
         return self.read()
 
     def set(self, property_id: int, value: float) -> bool:
-        self.properties[property_id] = min(value, {3: 640, 4: 480}.get(property_id, value))
+        self.properties[property_id] = min(value, {3: 640, 4: 480, 5: 30}.get(property_id, value))
         return True
 
     def get(self, property_id: int) -> float:
@@ -153,6 +153,16 @@ def test_opencv_camera_returns_fresh_rgb_frames_until_unplugged(monkeypatch: pyt
     assert device.released
 
 
+def test_device_that_never_gives_a_frame_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cameras, "DEVICE_TIMEOUT", 0.1)
+    camera = OpenCVCamera(lambda: Capture(0), "camera 2")
+    with pytest.raises(
+        UserError, match=r"^camera 2 gives no frame; where two cameras share a USB bus, give both @640x"
+    ):
+        camera.frame()
+    camera.close()
+
+
 def test_failed_reads_are_passed_over_and_a_silent_device_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cameras, "REOPEN", 0.1)
     devices: list[Capture] = []
@@ -172,11 +182,14 @@ def test_failed_reads_are_passed_over_and_a_silent_device_is_opened_again(monkey
 class FakeOpenCV(types.ModuleType):
     """OpenCV with one camera, of 640x480 images at most."""
 
-    CAP_PROP_BUFFERSIZE, CAP_PROP_FRAME_WIDTH, CAP_PROP_FRAME_HEIGHT = 38, 3, 4
+    CAP_PROP_BUFFERSIZE, CAP_PROP_FRAME_WIDTH, CAP_PROP_FRAME_HEIGHT, CAP_PROP_FPS, CAP_PROP_FOURCC = 38, 3, 4, 5, 6
 
     def __init__(self) -> None:
         super().__init__("cv2")
         self.opened: list[Capture] = []
+
+    def VideoWriter_fourcc(self, *letters: str) -> int:
+        return int.from_bytes("".join(letters).encode(), "little")
 
     def VideoCapture(self, address: object) -> Capture:
         self.opened.append(Capture(30, opened=address == 0))
@@ -193,6 +206,22 @@ def test_size_of_a_device_is_set_and_checked(monkeypatch: pytest.MonkeyPatch) ->
         open_camera("cam", "0@1280x720")
     with pytest.raises(UserError, match=r"--cameras cam=1: 1 cannot be opened; is it plugged in"):
         open_camera("cam", "1")
+    assert all(each.released for each in fake.opened)
+
+
+def test_rate_of_a_device_is_set_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeOpenCV()
+    monkeypatch.setitem(sys.modules, "cv2", fake)
+    open_camera("cam", "0@320x240@15").close()
+    # Motion JPEG comes first, and the rate last: the sizes depend on the format, and the rates on both.
+    assert list(fake.opened[-1].properties.items()) == [(38, 1), (6, 0x47504A4D), (3, 320), (4, 240), (5, 15)]
+    with pytest.raises(
+        UserError, match=r"0@320x240@60: 0 at 320x240 gives 30 images a second, not 60; v4l2-ctl --list"
+    ):
+        open_camera("cam", "0@320x240@60")
+    line = r"rtsp://me@host/x: the sender chooses the images a second of a stream; leave @30 out"
+    with pytest.raises(UserError, match=line):
+        open_camera("cam", "rtsp://me@host/x@320x240@30")
     assert all(each.released for each in fake.opened)
 
 

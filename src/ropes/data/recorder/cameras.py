@@ -230,7 +230,10 @@ class OpenCVCamera(Camera):
             seen = self._count
             self._condition.wait_for(lambda: self._count > seen or self._ended, DEVICE_TIMEOUT)
             if self._count == seen:
-                raise UserError(f"{self._source} gives no frame any more; was it unplugged?")
+                if seen:
+                    raise UserError(f"{self._source} gives no frame any more; was it unplugged?")
+                shared = "where two cameras share a USB bus, give both @640x480@30 or fewer pixels"
+                raise UserError(f"{self._source} gives no frame; {shared}")
             image = self._frame
         return np.ascontiguousarray(image[..., ::-1]) if image.ndim == 3 else image
 
@@ -247,8 +250,8 @@ def open_camera(name: str, source: str) -> Camera:
     Args:
         name: of the camera, for messages.
         source: number or device file of a camera that OpenCV reads, or the address of a stream (scheme://…), each with
-            @WIDTHxHEIGHT for the size of its images; an image that another program replaces, or a folder to which it
-            adds images; or a video.
+            @WIDTHxHEIGHT for the size of its images, and a device with @RATE after it, see `open_device`; an image that
+            another program replaces, or a folder to which it adds images; or a video.
 
     Raises:
         UserError: nothing reads such a source, or it does not answer.
