@@ -70,7 +70,7 @@ class Inspect:
     """
 
     data: DataFolder
-    """Data set to inspect."""
+    """Data set to inspect, or unfinished recording of ropes record."""
     json: Path | None = None
     """JSON file for all measurements."""
     out: Path | None = None

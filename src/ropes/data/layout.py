@@ -57,7 +57,8 @@ def open_dataset(path: Dataset | Location | str) -> Dataset:
         provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
             command = "record" if "recorder" in provenance else "import" if "source" in provenance else "simulate"
-            raise UserError(f"{path} is unfinished; run the same ropes {command} command again to resume")
+            look = ", or ropes inspect to see what is there" if command == "record" else ""
+            raise UserError(f"{path} is unfinished; run the same ropes {command} command again to resume{look}")
         if (fault := _provenance_fault(provenance)) is not None:
             raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or create the data set again")
     info = _read_object(path, schema.INFO)

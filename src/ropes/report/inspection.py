@@ -15,6 +15,8 @@ from ropes.evaluation.inspection.verdict import JointReport, ranked
 from ropes.report.table import Table, print_line
 from ropes.report.words import fixed, joint_label
 
+#: Largest number of faulty anchors that are listed.
+_FAULTY = 10
 #: Sources of overlaps, in words.
 _SOURCES = {
     "angles": "recorded angles",
@@ -46,6 +48,8 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         say(f"{found.anchors:,} chains of moves")
     else:
         say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
+    for line in _recording(found):
+        say(line)
     for camera, measured in found.nuisances.items():
         say(f"camera {camera}: {_nuisances(measured)}")
     if found.resolution is not None:
@@ -66,6 +70,17 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         say("Suggestions:", "bold")
         for line in found.advice:
             say(f"- {line}")
+
+
+def _recording(found: Inspection) -> list[str]:
+    """Whether a recording is finished, and its faulty anchors."""
+    noun, count = "chains" if found.chains else "anchors", len(found.unmended)
+    lines = [f"the recording is unfinished: these are the whole {noun} so far"] if found.unfinished else []
+    if count:
+        again = "to record one again, delete its file and run the same ropes record command"
+        lines.append(f"{noun} that were recorded again, and were faulty again: {count:,}; {again}:")
+        lines += [f"- {line}" for line in found.unmended[:_FAULTY]]
+    return lines + ([f"- and {count - _FAULTY:,} more (--json lists all)"] if count > _FAULTY else [])
 
 
 def _nuisances(found: Nuisances) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ropes.common import files
+from ropes.common.stores import Location
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -32,9 +33,11 @@ class Entry:
     Attributes:
         number: of the episode in the plan.
         began: when it began, seconds since 1970.
-        seconds: from the first command to the last frame, of each pose in the order of the recording.
+        seconds: of each pose in the order of the recording, from the command to its last frame; of all tries together,
+            with the way back to the first pose.
         order: regimes of the poses in that order.
         faults: what the checks found.
+        unmended: those of them for which the episode was recorded again, and which were there again.
     """
 
     number: int
@@ -42,6 +45,7 @@ class Entry:
     seconds: tuple[float, ...]
     order: tuple[int, ...]
     faults: tuple[str, ...] = ()
+    unmended: tuple[str, ...] = ()
 
 
 #: The entry of a place whose file is damaged.
@@ -122,15 +126,7 @@ class RecordingFolder:
         """The entries of the log; None for an episode whose file is missing or damaged."""
         if not (self.root / LOG).exists():
             return []
-        noun = self._protocol.noun
-        try:
-            log = files.read_json(self.root / LOG)
-            stored = [_entry(each, noun) for each in log[f"{noun}s"]]
-            self._sessions = list(log.get("sessions", []))  # earlier versions have none
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UserError(
-                f"{self.root / LOG} is damaged ({error!r}); restore it or record into a new folder"
-            ) from error
+        stored, self._sessions = read_log(self.root / LOG, self._protocol.noun)
         return [entry if self._is_whole(number, entry) else None for number, entry in enumerate(stored)]
 
     def _is_whole(self, number: int, entry: Entry) -> bool:
@@ -197,6 +193,20 @@ class RecordingFolder:
         return open_dataset(self.root)
 
 
+def read_log(path: Location, noun: str) -> tuple[list[Entry], list[dict[str, Any]]]:
+    """The episodes and the sessions in a log; `noun` is that of an episode.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    try:
+        log = files.read_json(path)
+        # Earlier versions have no sessions.
+        return [_entry(each, noun) for each in log[f"{noun}s"]], list(log.get("sessions", []))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error!r}); restore it or record into a new folder") from error
+
+
 def _record(entry: Entry, noun: str) -> dict[str, Any]:
     """An entry as the log has it."""
     content = asdict(entry)
@@ -210,6 +220,7 @@ def _entry(content: Mapping[str, Any], noun: str) -> Entry:
         seconds=tuple(map(float, content["seconds"])),
         order=tuple(map(int, content["order"])),
         faults=tuple(map(str, content["faults"])),
+        unmended=tuple(map(str, content.get("unmended", content["faults"]))),  # earlier versions do not tell them apart
     )
 
 

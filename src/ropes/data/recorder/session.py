@@ -179,11 +179,13 @@ def _episode(
 ) -> tuple[Entry, list[Taken]]:
     """Record one episode, and again where that can mend a fault; frames are in the order of their places."""
     plan, number, interruptions = session.plan, stops[0].episode, _interruptions(session.devices)
+    clock, seconds = session.devices.robot.clock, np.zeros(len(stops))
     for attempt in range(_AGAIN + 1):
         # Again the arm is already at the first pose, and the detour to it began somewhere else.
         ways = [stop.via if not attempt or k else () for k, stop in enumerate(stops)]
         began = time.time()
         taken = {stop.place: poser.take(stop.pose, via) for stop, via in zip(stops, ways, strict=True)}
+        seconds += [taken[stop.place].seconds for stop in stops]
         ordered = [taken[place] for place in range(len(stops))]
         stored: dict[str, list[Images]] = {
             name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
@@ -197,16 +199,19 @@ def _episode(
             break
         first, again = next(fault for fault in faults if fault.again), f"; the {plan.protocol.noun} is recorded again"
         report(number, first.what + again, first.kind + again)
+        left = clock.now()
         for pose in _way_back(stops, session.check):
             poser.move(pose)
+        seconds[0] += clock.now() - left
     for fault in faults:
         report(number, fault.what, fault.kind)
     entry = Entry(
         number=number,
         began=round(began, 3),
-        seconds=tuple(round(taken[stop.place].seconds, 3) for stop in stops),
+        seconds=tuple(seconds.round(3).tolist()),
         order=tuple(stop.regime for stop in stops),
         faults=tuple(fault.what for fault in faults),
+        unmended=tuple(fault.what for fault in faults if fault.again),
     )
     return entry, ordered
 

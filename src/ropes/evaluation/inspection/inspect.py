@@ -17,6 +17,7 @@ from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
 from ropes.data.own_camera import exchanged
+from ropes.data.recorder.recorded import open_unfinished, unmended_faults
 from ropes.errors import UserError
 from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
@@ -45,6 +46,8 @@ class Inspection:
         anchors: number of training anchors.
         complete: share of the anchors with exactly one pose per regime.
         chains: whether the anchors are chains of moves.
+        unfinished: whether it is a recording that is not finished; its whole anchors are inspected.
+        unmended: anchors that `ropes record` found faulty twice, a line each.
         joints: reports of the joints, in the order of the data set.
         fit_options: options of `ropes fit` for images of this size; "" for none.
         verdict: whether training can work, in one line.
@@ -61,6 +64,8 @@ class Inspection:
     anchors: int
     complete: float
     chains: bool
+    unfinished: bool
+    unmended: tuple[str, ...]
     joints: tuple[JointReport, ...]
     fit_options: str
     verdict: str
@@ -84,6 +89,8 @@ class Inspection:
             "anchors": self.anchors,
             "complete_anchors": self.complete,
             "chains": self.chains,
+            "unfinished": self.unfinished,
+            "unmended": list(self.unmended),
             "images": {regime.name: count for regime, count in self.counts.items()},
             "weakest_first": [report.joint for report in ranked(self.joints)],
             "joints": {report.joint: _joint(report, self.cameras) for report in self.joints},
@@ -114,14 +121,16 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
     """Inspect a data set before training on it, within seconds: at most 400 poses per regime are read.
 
     Args:
-        data: folder of the data set; angles and described distributions are used, but not required.
+        data: folder of the data set or of an unfinished recording; angles and described distributions are used, but not
+            required.
         seed: seed of the sample.
         show: show progress.
 
     Raises:
         UserError: no data set, no training split, no interventions or one on each joint, or a damaged file.
     """
-    dataset = open_dataset(data)
+    unfinished = open_unfinished(data)
+    dataset = unfinished or open_dataset(data)
     if not dataset.joints:
         raise UserError(f"{dataset.path} has no interventions; no joint can be learnt without them")
     if single_interventions(dataset.regimes):
@@ -161,6 +170,8 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
         anchors=len(np.unique(frames.anchor)),
         complete=complete,
         chains=chains,
+        unfinished=unfinished is not None,
+        unmended=unmended_faults(dataset),
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
