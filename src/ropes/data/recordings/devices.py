@@ -74,7 +74,7 @@ def open_device(address: str, extra: str) -> Capture:
         capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         if rate is not None:  # first: the sizes that a device has depend on its format
             capture.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter_fourcc(*"MJPG"))
-        if width is not None:
+        if width is not None and height is not None:
             _set_size(capture, (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT), (int(width), int(height)), place)
         if rate is not None:
             _set_rate(capture, cv2.CAP_PROP_FPS, float(rate), f"{place} at {width}x{height}")
