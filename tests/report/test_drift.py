@@ -15,7 +15,7 @@ from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation.drift import Check
 from ropes.evaluation.drift.statistics import ReferenceOffset
-from ropes.report.drift import findings, page, print_check
+from ropes.report.drift import findings, joint_table, page, print_check
 from ropes.report.worst_frames import arm_to_draw, worst_frames
 from tests.estimators import run_of
 from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, seen, write_recording
@@ -42,8 +42,21 @@ def test_findings_name_the_joint_the_camera_and_the_times(found: Check) -> None:
     )
 
 
+def test_the_table_fits_into_80_columns_with_the_names_of_so101(found: Check) -> None:
+    names = ("shoulder_lift", "shoulder_pan")
+    elbow, wrist = (
+        replace(each, few=True, offset=replace(each.offset, value=-3.1, low=-6.2, high=0.0)) for each in found.drifts
+    )
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(joint_table(replace(found, joints=names, drifts=(elbow, wrist))).terminal())
+    lines = [line for line in captured.get().splitlines() if ", too few" in line]
+    assert [line.split()[1] for line in lines] == list(names)
+    assert all(re.search(r" (yes|no) ", line) and "-177.6" in line for line in lines)
+
+
 def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
-    console = Console(width=160, record=True, file=None, quiet=False)
+    console = Console(width=80, record=True, file=None, quiet=False)
     with console.capture() as captured:
         print_check(found, console)
     text = captured.get()

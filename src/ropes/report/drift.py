@@ -124,24 +124,22 @@ def _half(each: Estimate) -> str:
 
 
 def joint_table(found: Check) -> Table:
-    """A line for each joint: median of read minus logged angle, trend, half intervals, independent frames, change."""
-    lines = []
-    for joint, each in zip(found.joints, found.drifts, strict=True):
-        since = found.change_of(each)
-        lines.append(
-            [
-                ("joint", joint_label(joint)),
-                ("drifted", "yes" if each.drifted else "no"),
-                ("off, °", _signed(np.degrees(each.offset.value))),
-                ("±", _half(each.offset)),
-                ("trend, °", _signed(np.degrees(each.trend.value))),
-                ("±", _half(each.trend)),
-                ("frames", f"{each.effective:.0f}{', too few' if each.few else ''}"),
-                ("since, s", "" if since is None else f"{since.seconds:.1f}"),
-                ("episode", "" if since is None else str(since.episode)),
-                ("frame", "" if since is None else str(since.frame)),
-            ]
-        )
+    """A line for each joint: median of read minus logged angle, trend, half intervals, independent frames.
+
+    Its lines fit into 80 columns of a terminal, with names of up to 16 letters.
+    """
+    lines = [
+        [
+            ("joint", joint_label(joint)),
+            ("drifted", "yes" if each.drifted else "no"),
+            ("off, °", _signed(np.degrees(each.offset.value))),
+            ("±", _half(each.offset)),
+            ("trend, °", _signed(np.degrees(each.trend.value))),
+            ("±", _half(each.trend)),
+            ("frames", f"{each.effective:.0f}{', too few' if each.few else ''}"),
+        ]
+        for joint, each in zip(found.joints, found.drifts, strict=True)
+    ]
     return Table.of(lines, texts=(0, 1))
 
 
