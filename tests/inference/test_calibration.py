@@ -39,11 +39,12 @@ def images(tiny_data: Path) -> Images:
 
 def test_calibration_is_stored_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
-    line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7)
+    line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7, ranges=np.array([[-1.0, 0.5], [0.0, 2.0]]))
     write_calibration(own_run, estimator.run, line)
     again = Estimator.load(own_run)
     assert again.calibration is not None
     assert again.calibration.samples == 7
+    np.testing.assert_array_equal(again.calibration.ranges, line.ranges)
     expected = estimator.coordinates(images) * [2.0, -3.0] + [0.5, 0.0]
     np.testing.assert_allclose(again.angles(images), expected)
 
@@ -78,6 +79,7 @@ def test_a_line_is_fitted_exactly() -> None:
     line = fit_calibration(coordinates, coordinates * [2, -0.5] + [1, 3], ("a", "b"))
     np.testing.assert_allclose(np.stack([line.slope, line.intercept]), np.array([[2, -0.5], [1, 3]]))
     assert line.samples == 3
+    np.testing.assert_allclose(line.ranges, [[1.0, 5.0], [1.5, 2.5]])
 
 
 @pytest.mark.parametrize("angles", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 2.0]]])
@@ -213,6 +215,8 @@ def test_half_widths_are_taken_at_the_median_deviation() -> None:
         lambda c: c["origin"].pop("seed"),
         lambda c: c["origin"].update(source="a guess"),
         lambda c: c["errors"]["left_out"].pop("wrist"),
+        lambda c: c["joints"]["wrist"].update(range=[1.0, -1.0]),
+        lambda c: c["joints"]["wrist"].pop("range"),
     ],
 )
 def test_damaged_calibration_is_reported(own_run: Path, damage: Callable[[dict[str, Any]], object]) -> None:
@@ -220,6 +224,7 @@ def test_damaged_calibration_is_reported(own_run: Path, damage: Callable[[dict[s
         np.ones(2),
         np.zeros(2),
         2,
+        ranges=np.array([[-1.0, 1.0]] * 2),
         origin=Origin(source="samples", seed=0, level=0.9),
         errors=CalibrationErrors(left_out=dict.fromkeys(tiny.JOINTS, 0.1), half_width=None),
     )

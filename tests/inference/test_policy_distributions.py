@@ -43,6 +43,7 @@ def test_normal_and_uniform_distributions_are_read(tmp_path: Path) -> None:
     assert wrist.policies == (Uniform(low=0, high=2), Uniform(low=-1, high=1))
     assert (wrist.observational_mean, wrist.means) == (None, (1, 0))
     assert wrist.width == pytest.approx(2 / 12**0.5)
+    assert wrist.range == pytest.approx((-1, 2), abs=0.01)
 
 
 def test_example_of_the_documentation_is_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation.drift import Check
 from ropes.evaluation.drift.statistics import ReferenceOffset
-from ropes.report.drift import findings, joint_table, page, print_check
+from ropes.report.drift import error_table, findings, joint_table, page, print_check
 from ropes.report.worst_frames import arm_to_draw, worst_frames
 from tests.estimators import run_of
 from tests.evaluation.drift.recorded import FRAMES, calibrated, poses, seen, write_recording
@@ -50,6 +50,8 @@ def test_the_table_fits_into_80_columns_with_the_names_of_so101(found: Check) ->
     console = Console(width=80)
     with console.capture() as captured:
         console.print(joint_table(replace(found, joints=names, drifts=(elbow, wrist))).terminal())
+        console.print(error_table(replace(found, joints=names)).terminal())
+    assert max(map(len, captured.get().splitlines())) <= 80
     lines = [line for line in captured.get().splitlines() if ", too few" in line]
     assert [line.split()[1] for line in lines] == list(names)
     assert all(re.search(r" (yes|no) ", line) and "-177.6" in line for line in lines)
@@ -60,10 +62,12 @@ def test_the_table_is_in_degrees_and_the_notes_follow(found: Check) -> None:
     with console.capture() as captured:
         print_check(found, console)
     text = captured.get()
-    (wrist,) = (line for line in text.splitlines() if re.match(r"\W*wrist\b", line))
-    (elbow,) = (line for line in text.splitlines() if re.match(r"\W*elbow\b", line))
+    wrist, _ = (line for line in text.splitlines() if re.match(r"\W*wrist\b", line))
+    elbow, _ = (line for line in text.splitlines() if re.match(r"\W*elbow\b", line))
     assert " yes " in wrist
     assert " no " in elbow
+    assert re.search(r" RMS, ° . in 90% interval . outside range ", text)
+    assert re.search(rf"wrist\W+{np.degrees(found.rms[1]):.1f}\W+{found.covered[1]:.0%}\W+0 ", text)
     assert "A camera moved, so differences of the joints may come from the camera." in text
     assert "Camera left: moved by" in text
     assert "Camera right: within" in text
@@ -79,6 +83,7 @@ def test_the_page_is_self_contained_and_has_a_plot_for_each_joint(found: Check) 
     assert "<script" not in text
     assert ">wrist: drifted<" in text
     assert ">elbow<" in text
+    assert ">in 90% interval<" in text
     assert ">camera left<" in text
     assert text.count("<figcaption>At ") == len(worst) == 4
     assert drawn == (

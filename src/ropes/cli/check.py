@@ -20,8 +20,9 @@ _PAGE, _LINES = "check.html", "check.jsonl"
 class Check:
     """Check on a recording with logged angles whether the arm is still calibrated and whether a camera moved.
 
-    Prints the offset and the trend of each joint's read minus logged angle, and the distance of each camera from its
-    usual place. The exit code is 1 if something drifted, else 0. The run must be calibrated. Policies are not needed.
+    Prints the offset and the trend of each joint's read minus logged angle, its RMS error, and the distance of each
+    camera from its usual place. The exit code is 1 if something drifted, else 0. The run must be calibrated. Policies
+    are not needed.
 
     Example:
       ropes check runs/two-cameras --recording recordings/lerobot --state degrees --out check

@@ -73,6 +73,8 @@ class Calibration:
         knots: (d, 2, k), knots of each joint's `ropes.metrics.monotone.bend`; None for lines alone.
         origin: arguments of `ropes calibrate`; None for calibrations of older versions.
         errors: estimated errors; None for calibrations of older versions.
+        ranges: lowest and highest angle of each joint that it was fitted on, radians, (d, 2); None for calibrations of
+            older versions.
     """
 
     slope: Floats
@@ -82,6 +84,7 @@ class Calibration:
     knots: Floats | None = None
     origin: Origin | None = None
     errors: CalibrationErrors | None = None
+    ranges: Floats | None = None
 
     def angles(self, coordinates: Floats) -> Floats:
         """Coordinates (n, d) → radians (n, d)."""
@@ -111,7 +114,8 @@ def fit_calibration(coordinates: Floats, angles: Floats, joints: Sequence[str]) 
                 "calibrate on more varied samples, or fit the run again"
             )
     slope, intercept = linear_calibration(coordinates, angles)
-    return Calibration(slope, intercept, len(angles))
+    ranges = np.stack([angles.min(axis=0), angles.max(axis=0)], axis=1)
+    return Calibration(slope, intercept, len(angles), ranges=ranges)
 
 
 def identity_calibration(joints: int) -> Calibration:
@@ -163,6 +167,9 @@ def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
     if calibration.knots is not None:
         for joint, knots in zip(run.joints, calibration.knots.tolist(), strict=True):
             lines[joint]["bend"] = dict(zip(("from", "to"), knots, strict=True))
+    if calibration.ranges is not None:
+        for joint, ends in zip(run.joints, calibration.ranges.tolist(), strict=True):
+            lines[joint]["range"] = ends
     content: dict[str, Any] = {
         "samples": calibration.samples,
         "joints": lines,
@@ -201,6 +208,7 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
             knots=_read_knots(lines),
             origin=None if origin is None else Origin(**origin),
             errors=None if errors is None else _read_errors(errors, run.joints),
+            ranges=_read_ranges(lines),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error
@@ -219,6 +227,15 @@ def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> Calibrati
         for key in ("left_out", "half_width")
     }
     return CalibrationErrors(**errors)
+
+
+def _read_ranges(lines: Sequence[Mapping[str, Any]]) -> Floats | None:
+    if not any("range" in line for line in lines):
+        return None
+    ranges = np.array([line["range"] for line in lines], dtype=np.float64)
+    if ranges.shape != (len(lines), 2) or not (ranges[:, 0] <= ranges[:, 1]).all():
+        raise ValueError("a range is no pair of ascending angles")
+    return ranges
 
 
 def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Floats | None:

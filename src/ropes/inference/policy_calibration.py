@@ -142,7 +142,8 @@ def fit_commanded(
     """
     try:
         means = np.array([joint.means for joint in commanded]).T
-        line = Calibration(*commanded_calibration(readings.first, readings.second, means), samples=0)
+        ranges = np.array([joint.range for joint in commanded])
+        line = Calibration(*commanded_calibration(readings.first, readings.second, means), samples=0, ranges=ranges)
     except ValueError as error:
         raise UserError(f"{source}: {error}; fit the run again") from error
     first, second = line.angles(readings.first), line.angles(readings.second)

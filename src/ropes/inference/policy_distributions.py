@@ -21,6 +21,8 @@ from ropes.methods.policies import described_model
 _SAMPLES = 20_000
 #: Largest distance of a normal's mean from its interval, in standard deviations.
 _MAX_DISTANCE = 5.0
+#: Quantiles between which nearly all angles of a distribution lie.
+_ENDS = (0.001, 0.999)
 _NORMAL, _UNIFORM = ("mean", "std", "low", "high"), ("low", "high")
 
 
@@ -73,6 +75,13 @@ class Commanded:
     def width(self) -> float:
         """Standard deviation under the policies, root mean square of both, radians."""
         return float(np.sqrt(np.mean([policy.moments()[1] for policy in self.policies])))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest angle of all distributions, less 0.1% at each end, radians."""
+        known = [*self.policies, *([] if self.observational is None else [self.observational])]
+        ends = np.stack([each.quantile(_ENDS) for each in known])
+        return float(ends.min()), float(ends.max())
 
 
 def described_by(dataset: Dataset, joints: Sequence[str]) -> tuple[Commanded, ...]:
@@ -210,7 +219,7 @@ def _checked(where: str, commanded: Commanded) -> Commanded:
         raise UserError(
             f"{where}: both policies have mean {in_both_units(first)}; a line to radians needs two different ones"
         )
-    ends = np.stack([policy.quantile([0.001, 0.999]) for policy in commanded.policies])
+    ends = np.stack([policy.quantile(_ENDS) for policy in commanded.policies])
     if (span := float(ends.max() - ends.min())) > TURN:
         raise UserError(
             f"{where}: the policies span {in_both_units(span)}; images show angles within one turn, "

@@ -31,7 +31,7 @@ _CREEPS = 1.5
 
 
 def print_check(found: Check, console: Console | None = None) -> None:
-    """Print the answer, a line for each joint and each camera, and what limits the answer.
+    """Print the answer, two tables of the joints, a line for each camera, and what limits the answer.
 
     Args:
         found: to print.
@@ -42,7 +42,8 @@ def print_check(found: Check, console: Console | None = None) -> None:
     for sentence in findings(found):
         say(sentence, "bold")
     say()
-    console.print(joint_table(found).terminal())
+    for table in (joint_table(found), error_table(found)):
+        console.print(table.terminal())
     for camera in found.cameras:
         say(camera_sentence(found, camera))
     for note in found.notes:
@@ -143,6 +144,21 @@ def joint_table(found: Check) -> Table:
     return Table.of(lines, texts=(0, 1))
 
 
+def error_table(found: Check) -> Table:
+    """A line for each joint: RMS error, share inside the intervals, and share of poses outside the learnt range."""
+    outside = found.outside.mean(0)
+    lines = [
+        [
+            ("joint", joint_label(joint)),
+            ("RMS, °", fixed(float(np.degrees(found.rms[k])), 1)),
+            (f"in {found.coverage:.0%} interval", f"{found.covered[k]:.0%}"),
+            ("outside range", f"{outside[k]:.1%}" if outside[k] else "0"),
+        ]
+        for k, joint in enumerate(found.joints)
+    ]
+    return Table.of(lines)
+
+
 @styled
 def joint_figure(found: Check) -> Figure:
     """A panel for each joint: read minus logged angle of each frame over time, and the interval of the median."""
@@ -151,14 +167,14 @@ def joint_figure(found: Check) -> Figure:
     figure, panels = titled_panels(titles, height=2.3, ylabel="read − logged, °", columns=2)
     differences = np.degrees(found.beyond_usual)
     for k, (panel, each) in enumerate(zip(panels, found.drifts, strict=True)):
-        _draw_joint(panel, found, differences[:, k], each)
+        _draw_joint(panel, found, k, differences[:, k], each)
     for panel in panels[-2:]:
         panel.set_xlabel("time, s")
     return figure
 
 
-def _draw_joint(panel: Axes, found: Check, differences: np.ndarray, each: Drift) -> None:
-    times, tested = found.times, found.tested
+def _draw_joint(panel: Axes, found: Check, k: int, differences: np.ndarray, each: Drift) -> None:
+    times, tested = found.times, found.counted[:, k]
     colour = PAPER if each.drifted else OURS
     panel.plot(times[tested], differences[tested], ".", color=colour, alpha=0.35, markersize=3, rasterized=True)
     panel.plot(times[~tested], differences[~tested], "x", color="#8c8c8c", alpha=0.5, markersize=3, rasterized=True)
@@ -205,7 +221,8 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
         tag(
             "p",
             "Each point is a frame; the line is their running median. The band is the interval "
-            "of the median. Where a joint changed at once, horizontal lines are the medians before and after.",
+            "of the median. Where a joint changed at once, horizontal lines are the medians before and after. Grey "
+            "crosses do not count: their images are out of distribution, or the run did not learn this angle.",
         ),
         plot(joint_figure(found), "Read minus logged angle of each joint over time"),
         joint_table(found).html(),
@@ -215,6 +232,8 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
             "tests, of an offset and a trend of each joint, has its share of the rest (Bonferroni). They allow for "
             "similar errors of neighbouring frames and of similar poses.",
         ),
+        error_table(found).html(),
+        tag("p", "Root mean square of read minus logged angle, and share of the logged angles inside the intervals."),
     ]
     known = [each for each in found.cameras if each.known]
     cameras = [plot(camera_figure(found), "Distance of each camera from its usual place over time")] if known else []

@@ -50,7 +50,7 @@ def calibrated(**changes: Any) -> Estimator:
     std = (line.angles(coordinates) - angles).std(0) / np.abs(line.slope)
     std = np.hypot(std, NOISE / np.abs(line.slope))
     intervals = Intervals(0.9, std, 1.645 * std, "labels", 300, by_image=False)
-    calibration = Calibration(line.slope, line.intercept, 300, intervals=intervals)
+    calibration = Calibration(line.slope, line.intercept, 300, intervals=intervals, ranges=line.ranges)
     return Estimator(run_of(**changes), FormulaReader(read_before_wall), calibration)
 
 

@@ -16,8 +16,16 @@ from ropes.evaluation.drift.camera import CameraDrift, camera_drift
 from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes, read_frames
 from ropes.evaluation.drift.plausible import require_plausible
 from ropes.evaluation.drift.result import Check
-from ropes.evaluation.drift.seen import Seen, calibrated_offsets, calibration_of, network_planes, reference_offsets, see
-from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, ReferenceOffset, drifts
+from ropes.evaluation.drift.seen import (
+    Seen,
+    calibrated_offsets,
+    calibration_of,
+    joint_drifts,
+    network_planes,
+    reference_offsets,
+    see,
+)
+from ropes.evaluation.drift.statistics import FEWEST_FRAMES, LEVEL, ReferenceOffset
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
@@ -61,6 +69,8 @@ def check(
     A joint drifted if the median of its read minus logged angles, their trend or their spread is more than the
     estimator's own errors explain; see `ropes.evaluation.drift.statistics.drift`.
 
+    Frames whose logged angle of a joint is outside the range that the run learnt do not count for this joint.
+
     Args:
         run: a calibrated run: its folder, the name of a packaged estimator, what `ropes.fit` returned, or an estimator.
         recording: anything that `ropes import` reads, with joint angles, or a data set.
@@ -90,14 +100,11 @@ def check(
     )
     seen, found = _checked(estimator, found, path)
     offsets = calibrated_offsets(estimator, seen.stds) if usual is None or usual.offsets is None else usual.offsets
-    rows = seen.tested
-    differences = (seen.read - found.angles)[rows]
-    tested = drifts(differences, seen.stds[rows], found.angles[rows], found.times[rows], usual=offsets)
     return Check(
         run=str(estimator.run.folder or "the run"),
         recording=f"{path} ({found.source})",
         joints=estimator.run.joints,
-        drifts=tested,
+        drifts=joint_drifts(found, seen, offsets),
         cameras=_cameras(estimator, seen.pixels, usual),
         compared=_compared(estimator, usual),
         since_beginning=usual is None and estimator.networks[1] is None,
@@ -110,7 +117,11 @@ def check(
         stds=seen.stds,
         usual=offsets,
         flagged=seen.flagged,
-        tested=rows,
+        tested=seen.tested,
+        low=seen.low,
+        high=seen.high,
+        coverage=calibration_of(estimator)[1].level,
+        outside=seen.outside(found.angles),
         frames=found,
     )
 

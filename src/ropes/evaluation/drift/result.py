@@ -9,6 +9,7 @@ import numpy as np
 from ropes.common.arrays import Bools, Floats, Ints
 from ropes.evaluation.drift.camera import LIGHT_CHANGED, CameraDrift
 from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.seen import tested_by_joint
 from ropes.evaluation.drift.statistics import Drift, Estimate, ReferenceOffset
 
 #: Frames that are drawn on a page.
@@ -56,7 +57,10 @@ class Check:
         stds: standard deviations of the estimator's errors, (n, d), radians.
         usual: median difference of each joint without a drift.
         flagged: frames that are out of distribution, bool (n,).
-        tested: frames by which the joints are tested, bool (n,).
+        tested: frames by which the joints are tested, bool (n,); see also `counted`.
+        low, high: ends of the intervals of the angles, (n, d), radians.
+        coverage: probability with which these intervals hold the angle.
+        outside: logged angles outside the ranges that the run learnt, bool (n, d).
         frames: where their images are.
     """
 
@@ -77,6 +81,10 @@ class Check:
     usual: Sequence[ReferenceOffset]
     flagged: Bools
     tested: Bools
+    low: Floats
+    high: Floats
+    coverage: float
+    outside: Bools
     frames: LoggedFrames
 
     @property
@@ -88,6 +96,21 @@ class Check:
     def beyond_usual(self) -> Floats:
         """Read minus logged angles, less their usual median, (n, d), radians."""
         return self.read - self.logged - [each.value for each in self.usual]
+
+    @property
+    def counted(self) -> Bools:
+        """Frames by which each joint is tested, bool (n, d): those of `tested` whose logged angle the run learnt."""
+        return tested_by_joint(self.tested, self.outside)
+
+    @property
+    def rms(self) -> Floats:
+        """Root mean square of read minus logged angle of each joint over its `counted` frames, (d,), radians."""
+        return np.sqrt(np.mean((self.read - self.logged) ** 2, axis=0, where=self.counted))
+
+    @property
+    def covered(self) -> Floats:
+        """Share of the `counted` frames whose interval holds the logged angle, of each joint, (d,)."""
+        return np.mean((self.low <= self.logged) & (self.logged <= self.high), axis=0, where=self.counted)
 
     @property
     def unlike_training(self) -> bool:
@@ -106,6 +129,16 @@ class Check:
         if share > _MANY:
             used = "the others test the joints" if not self.tested[self.flagged].any() else "all frames test the joints"
             notes.append(f"{share:.0%} of the frames are out of distribution; {used}.")
+        if self.outside.any():
+            counts = zip(self.joints, self.outside.sum(0).tolist(), strict=True)
+            named = ", ".join(f"{joint} in {count}" for joint, count in counts if count)
+            notes.append(
+                f"Logged angles outside the ranges that the run learnt: {named} of {len(self.times)} frames; these "
+                "frames do not test the joint."
+            )
+            kept = (self.outside & self.counted).any(0).tolist()
+            if few := [joint for joint, each in zip(self.joints, kept, strict=True) if each]:
+                notes[-1] = notes[-1][:-1] + f", except {', '.join(few)}, for which too few others remain."
         if self.reference not in (None, self.joints_compared):
             notes.append(f"{self.reference} has no logged angles; joints are compared with {self.joints_compared}.")
         if few := [joint for joint, each in zip(self.joints, self.drifts, strict=True) if each.few]:
@@ -151,7 +184,7 @@ class Check:
         Of these the ones with the largest differences in units of σ, of drifted joints if any.
         """
         columns = [k for k, each in enumerate(self.drifts) if each.drifted] or list(range(len(self.joints)))
-        size = np.abs(self.beyond_usual / self.stds)[self.tested][:, columns].max(1)
+        size = (np.abs(self.beyond_usual / self.stds) * self.counted)[self.tested][:, columns].max(1)
         apart, chosen = max(1, len(self.times) // (5 * count)), list[int]()
         for stretch in sorted((part for each in self.cameras for part in each.stretches), key=lambda part: -part.most):
             if len(chosen) < count and all(abs(stretch.last - other) >= apart for other in chosen):
@@ -166,7 +199,7 @@ class Check:
     def lines(self) -> list[dict[str, Any]]:
         """One JSON-able object for each joint and each camera, then one for the recording; radians, pixels, seconds."""
         found: list[dict[str, Any]] = []
-        for joint, each in zip(self.joints, self.drifts, strict=True):
+        for k, (joint, each) in enumerate(zip(self.joints, self.drifts, strict=True)):
             found.append(
                 {
                     "joint": joint,
@@ -181,6 +214,9 @@ class Check:
                     **_place("since", self.change_of(each)),
                     "before": None if each.before is None else round(each.before, 6),
                     "after": None if each.after is None else round(each.after, 6),
+                    "rms": round(float(self.rms[k]), 6),
+                    "in_interval": round(float(self.covered[k]), 4),
+                    "outside_learnt_range": round(float(self.outside[:, k].mean()), 4),
                     "unit": "rad",
                 }
             )
@@ -213,6 +249,7 @@ class Check:
                 "cameras_compared_with": self.compared,
                 "joints_compared_with": self.joints_compared,
                 "level": self.level,
+                "interval": self.coverage,
                 "notes": list(self.notes),
             }
         )
