@@ -53,7 +53,7 @@ def test_import_passes_its_options_on(tmp_path: Path, capsys: pytest.CaptureFixt
         ("{folder}", "is no recording that can be read"),
         ("{folder}/nowhere", "nowhere does not exist"),
         ("{lerobot} --cameras top", "has no camera 'top'; it has left, right"),
-        ("{lerobot} --cameras left=/left/image", "has no topics; give the name alone"),
+        ("{lerobot} --cameras left=/left/image", "has no camera '/left/image'; it has left, right"),
         ("{lerobot} --log {folder}/notes.txt", "--log goes with videos and frames, not with lerobot; leave it out"),
         ("{bag} --policy-column policy", "--policy-column goes with lerobot and videos and frames, not with bag"),
         ("{bag} --out {bag}", "holds something else"),

@@ -50,7 +50,7 @@ class Check:
     lerobot_calibration: Path | None = None
     """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     cameras: tuple[str, ...] = ()
-    """NAME=TOPIC for each camera of a bag whose names are not those of the run."""
+    """NAME=CAMERA for each camera of the run, where the recording names them otherwise; for a bag also NAME=TOPIC."""
     joint_topic: str | None = None
     """Topic of the joint positions of a bag, if it has several."""
     joint_columns: tuple[str, ...] = ()

@@ -51,8 +51,8 @@ class Import:
     out: Path | None = None
     """Folder of the data set (required without --preview)."""
     cameras: tuple[str, ...] = ()
-    """Names of the cameras to import; for a bag also NAME=TOPIC; for MPI3D top, center, bottom. All if omitted. For a
-    folder of DREAM: name of its camera, rgb if omitted."""
+    """Names of the cameras to import, or NAME=CAMERA to give a camera another name; for a bag also NAME=TOPIC; for
+    MPI3D top, center, bottom. All if omitted. For a folder of DREAM: name of its camera, rgb if omitted."""
     policies: Path | None = None
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
     and frame; frame; time. For MPI3D's anchors: JSON file with a causal model of the axes (docs/photographs.md)."""

@@ -188,10 +188,10 @@ class BagRecording:
         of_name = defaultdict(list)
         for topic in found:
             of_name[camera_name(topic)].append(topic)
-        for name, topic in (self.options.topics or dict.fromkeys(of_name, "")).items():
-            candidates = [topic] if topic else of_name[name]
-            if not candidates or candidates[0] not in found:
-                raise UserError(f"{self.path} has no camera {topic or name!r}; images are on {', '.join(found)}")
+        for name, camera in (self.options.renamed or {each: each for each in of_name}).items():
+            candidates = [camera] if camera in found else of_name.get(camera)
+            if not candidates:
+                raise UserError(f"{self.path} has no camera {camera!r}; images are on {', '.join(found)}")
             if len(candidates) > 1:
                 raise UserError(
                     f"{self.path}: camera {name} is on {' and '.join(candidates)}; choose one by "

@@ -23,6 +23,7 @@ from ropes.errors import UserError
 
 #: A stretch of one policy of at least as many frames, at the median, shows an arm that moves between poses.
 _STRETCH = 3
+_OBSERVATION = "observation."
 #: Rows with images that are read at a time.
 _ROWS = 16
 
@@ -51,15 +52,21 @@ class LeRobotRecording:
     layout: layout.Layout
     options: Options
 
-    @cached_property
+    @property
     def cameras(self) -> tuple[str, ...]:
         """Names of the imported cameras."""
-        names = tuple(
-            name.removeprefix(schema.IMAGES)
-            for name, feature in self.layout.features.items()
-            if name.startswith(schema.IMAGES) and feature.get("dtype") in ("image", "video")
-        )
-        chosen = self.options.named(names, self.path)
+        return tuple(self._features)
+
+    @cached_property
+    def _features(self) -> dict[str, str]:
+        """Camera → feature: each `observation.images.CAMERA`, and others with images, such as `observation.image`."""
+        found: dict[str, str] = {}
+        features = self.layout.features
+        for feature in sorted(features, key=lambda each: not each.startswith(schema.IMAGES)):
+            if feature.startswith(_OBSERVATION) and features[feature].get("dtype") in ("image", "video"):
+                name = feature.removeprefix(schema.IMAGES).removeprefix(_OBSERVATION)
+                found[feature if name in found else name] = feature
+        chosen = {name: found[camera] for name, camera in self.options.named(found, self.path).items()}
         if not chosen:
             raise UserError(f"{self.path} has no feature {schema.IMAGES}CAMERA of dtype image or video")
         return chosen
@@ -74,7 +81,7 @@ class LeRobotRecording:
             "sha256": digest(self.path, paths),
             "robot": self.layout.robot,
             "fps": self.layout.fps,
-            "cameras": {name: schema.IMAGES + name for name in self.cameras},
+            "cameras": self._features,
         }
 
     @cached_property
@@ -99,7 +106,7 @@ class LeRobotRecording:
         return read(camera, frames)
 
     def _is_video(self, camera: str) -> bool:
-        return bool(self.layout.features[schema.IMAGES + camera]["dtype"] == "video")
+        return bool(self.layout.features[self._features[camera]]["dtype"] == "video")
 
     @cached_property
     def _videos(self) -> dict[tuple[str, int], tuple[Video, np.ndarray]]:
@@ -108,7 +115,7 @@ class LeRobotRecording:
         content = {}
         for camera in filter(self._is_video, self.cameras):
             for number, episode in enumerate(self.layout.episodes):
-                path, begin = self.layout.video(schema.IMAGES + camera, episode)
+                path, begin = self.layout.video(self._features[camera], episode)
                 video = opened.setdefault(path, opened.get(path) or Video(path))
                 wanted = begin + self._contents[number]["timestamp"]
                 nearest = np.searchsorted(video.times, wanted - 0.5 / self.layout.fps)
@@ -127,7 +134,7 @@ class LeRobotRecording:
 
     def _stored_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """Decode images that the data files hold, a few rows at a time."""
-        column = schema.IMAGES + camera
+        column = self._features[camera]
         rows = (self._rows[episode][frame] for episode, frame in frames)
         for file, group in itertools.groupby(rows, lambda place: place[0]):
             path, wanted = self.layout.data_files[file], {row for _, row in group}

@@ -66,7 +66,7 @@ def policies(log: Table, times: Floats, options: Options, *, every_row: bool = F
 
 def chosen(found: Mapping[str, Path], options: Options, path: Path) -> dict[str, Path]:
     """The cameras that the options name; all without such an option."""
-    return {name: found[name] for name in options.named(tuple(found), path)}
+    return {name: found[camera] for name, camera in options.named(found, path).items()}
 
 
 def find(path: Path, video: Path | None, options: Options) -> Table | None:

@@ -151,7 +151,8 @@ class Options:
     """Which streams of a source to read.
 
     Attributes:
-        cameras: names to import, or NAME=TOPIC for topics of a bag; all if empty.
+        cameras: names to import, or NAME=CAMERA to give a camera of the recording (for a bag also a topic) another
+            name; all if empty.
         joint_topic: topic of the joint positions; the only one if None.
         policy_topic: topic of the policies; the only one if None.
         policy_column: column with the policies; that of the source's own rule if None.
@@ -177,33 +178,32 @@ class Options:
     needs_policies: bool = True
     log: Path | None = None
     offset: float = 0.0
-    topics: Mapping[str, str] = field(init=False)
+    renamed: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        topics: dict[str, str] = {}
-        for name, _, topic in (text.partition("=") for text in self.cameras):
-            if name in topics:
+        renamed: dict[str, str] = {}
+        for name, _, camera in (text.partition("=") for text in self.cameras):
+            if name in renamed:
                 raise UserError(f"--cameras has {name} twice; give each camera once")
-            topics[name] = topic
-        object.__setattr__(self, "topics", topics)
+            renamed[name] = camera or name
+        object.__setattr__(self, "renamed", renamed)
 
     @property
     def policies_elsewhere(self) -> bool:
         """Whether a table gives the policies, or nobody needs them."""
         return self.policies is not None or not self.needs_policies
 
-    def named(self, found: Sequence[str], path: Path) -> tuple[str, ...]:
-        """The cameras to import of those that a recording without topics has.
+    def named(self, found: Iterable[str], path: Path) -> Mapping[str, str]:
+        """Name → camera of the recording, of the cameras to import among those that it has.
 
         Raises:
-            UserError: a camera is unknown, or given as NAME=TOPIC.
+            UserError: a camera is unknown.
         """
-        for name, topic in self.topics.items():
-            if topic:
-                raise UserError(f"--cameras {name}={topic}: {path} has no topics; give the name alone")
-            if name not in found:
-                raise UserError(f"{path} has no camera {name!r}; it has {', '.join(found) or 'none'}")
-        return tuple(self.topics) or tuple(found)
+        cameras = dict.fromkeys(found)
+        for camera in self.renamed.values():
+            if camera not in cameras:
+                raise UserError(f"{path} has no camera {camera!r}; it has {', '.join(cameras) or 'none'}")
+        return self.renamed or {camera: camera for camera in cameras}
 
 
 class Source(Protocol):
