@@ -126,7 +126,7 @@ class Check:
         from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation
 
         return ImportOptions(
-            streams=Options(**shared_options(self, Options), calibration=self.lerobot_calibration),
+            streams=Options(**shared_options(self, Options), calibration=self.lerobot_calibration, progress=True),
             state=self.state,
             tolerance=self.tolerance,
             different_rates=self.different_rates,

@@ -135,7 +135,7 @@ def test_streams_are_joined_by_time_stamp_and_unmatched_frames_counted(import_on
         (
             [bag_files.image("front", 100.11, np.zeros((20, 24), np.uint8), "bayer_rggb8")],
             {"frames": "every"},
-            "encoding 'bayer_rggb8' is not mono8, 8UC1, rgb8, bgr8; debayer it first",
+            "encoding 'bayer_rggb8' is not mono8, 8UC1, rgb8, bgr8, .*; debayer it first",
         ),
         (
             [bag_files.image("front", 200.0, np.zeros((20, 24, 3), np.uint8), "rgb8")._replace(stamp=3.0)],

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ropes.common.arrays import Floats, Images
+from ropes.common.progress import progress
 from ropes.data.recordings import ros
 from ropes.data.recordings.calibration import Calibration, read_calibration
 from ropes.data.recordings.ros import Samples, calibration_topic, camera_name, joints_of, stamp_of
@@ -29,6 +30,8 @@ _SUFFIXES = (".bag", ".db3", ".mcap")
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _JOINTS, _TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
 _INFO = "sensor_msgs/msg/CameraInfo"
+#: Messages between two updates of the progress.
+_UPDATE = 1000
 
 
 class Bag:
@@ -87,7 +90,7 @@ class BagRecording:
         return {
             "format": self._format,
             "libraries": {"rosbags": version("rosbags")},
-            "sha256": digest(self.path, files),
+            "sha256": digest(self.path, files, progress=self.options.progress),
             "topics": topics,
             **({"calibrations": calibrations} if calibrations else {}),
             **self._ignored,
@@ -204,7 +207,7 @@ class BagRecording:
     def _stamped(self, reader: "AnyReader", topic: str) -> _Stream:
         """Time stamps of the messages of a topic, from their headers; the time of reception where these are empty."""
         messages = Samples()
-        for _, received, raw in self._messages(reader, topic):
+        for _, received, raw in self._every(reader, topic):
             messages.add(stamp_of(raw, ros1=not reader.is2), received)
         times, stamps = np.asarray(messages.received), np.asarray(messages.stamps)
         return _Stream(topic, (stamps if stamps.all() else times) / 1e9, times)
@@ -213,7 +216,7 @@ class BagRecording:
         """The joint positions of a topic; messages of other nodes are ignored and counted, see `joints_of`."""
         found: dict[tuple[str, ...], Samples] = defaultdict(Samples)
         with self._opened() as reader:
-            for kind, received, raw in self._messages(reader, topic):
+            for kind, received, raw in self._every(reader, topic):
                 message: Any = reader.deserialize(raw, kind)
                 stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
                 names = tuple(message.name) if len(message.position) else ()
@@ -237,7 +240,7 @@ class BagRecording:
         """The texts of a topic; where they come as often as samples, each change of the text."""
         with self._opened() as reader:
             received, names = array("q"), list[str]()
-            for kind, when, raw in self._messages(reader, topic):
+            for kind, when, raw in self._every(reader, topic):
                 received.append(when)
                 names.append(sys.intern(str(getattr(reader.deserialize(raw, kind), "data", "")).strip()))
         times = self._stamped_at(np.asarray(received))
@@ -262,6 +265,16 @@ class BagRecording:
         for connection, received, raw in reader.messages(connections, start=start):
             yield connection.msgtype, received, raw
 
+    def _every(self, reader: "AnyReader", topic: str) -> Iterator[tuple[str, int, bytes]]:
+        """All messages of a topic, with progress."""
+        total = sum(each.msgcount for each in reader.connections if each.topic == topic)
+        with progress(f"reading {topic}, messages", total, show=self.options.progress) as update:
+            for done, message in enumerate(self._messages(reader, topic)):
+                if done % _UPDATE == 0:
+                    update(done)
+                yield message
+            update(total)
+
     @contextmanager
     def _opened(self) -> Generator["AnyReader", None, None]:
         """The bag, opened; errors of its reader become one line."""
@@ -273,6 +286,7 @@ class BagRecording:
         except (UserError, GeneratorExit):
             raise
         except Exception as error:  # the reader raises errors of many kinds on damaged files
+            ros.require_ros2([self.path] if self.path.is_file() else _bag_files(self.path))
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UserError(
                 f"{self.path} cannot be read as a bag ({reason}); copy it again, or mend it by rosbag reindex, "

@@ -56,7 +56,11 @@ class FramesRecording:
         images = sum(len(logs.files(folder, IMAGE_SUFFIXES)) for folder in self.folders.values())
         used = [path for paths in self._paths.values() for path in paths]
         unused = images - len(set(used))
-        return {"format": "frames", **logs.record(self.path, used, self.log), "images_without_a_row": unused}
+        return {
+            "format": "frames",
+            **logs.record(self.path, used, self.log, self.options),
+            "images_without_a_row": unused,
+        }
 
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:

@@ -69,7 +69,7 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
     if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
         raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
     began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
-    source, recording = open_recording(path, options.streams)
+    source, recording = open_recording(path, replace(options.streams, progress=progress))
     streams = read_streams(recording, options)
     views = views_of(recording, options)
     request = request_of(path, streams, options, views)

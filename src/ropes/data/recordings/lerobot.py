@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ropes.common.arrays import Images
+from ropes.common.progress import progress
 from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
 from ropes.data.recordings.lerobot_units import POSITION, scales_of
@@ -78,7 +79,7 @@ class LeRobotRecording:
         return {
             "format": f"LeRobot {self.layout.version}",
             **({"libraries": versions()} if any(map(self._is_video, self.cameras)) else {}),
-            "sha256": digest(self.path, paths),
+            "sha256": digest(self.path, paths, progress=self.options.progress),
             "robot": self.layout.robot,
             "fps": self.layout.fps,
             "cameras": self._features,
@@ -113,8 +114,14 @@ class LeRobotRecording:
         """(Camera, episode) → video, and number in it of each frame of the episode."""
         opened: dict[Path, Video] = {}
         content = {}
-        for camera in filter(self._is_video, self.cameras):
-            for number, episode in enumerate(self.layout.episodes):
+        wanted_videos = [
+            (camera, number, episode)
+            for camera in filter(self._is_video, self.cameras)
+            for number, episode in enumerate(self.layout.episodes)
+        ]
+        what, show = "reading time stamps, videos of episodes", self.options.progress and bool(wanted_videos)
+        with progress(what, len(wanted_videos), show=show) as update:
+            for done, (camera, number, episode) in enumerate(wanted_videos, start=1):
                 path, begin = self.layout.video(self._features[camera], episode)
                 video = opened.setdefault(path, opened.get(path) or Video(path))
                 wanted = begin + self._contents[number]["timestamp"]
@@ -124,6 +131,7 @@ class LeRobotRecording:
                 if len(late):
                     raise UserError(f"{path}: no frame at {wanted[late[0]]:.3f} s, of episode {number}; copy it again")
                 content[camera, number] = video, nearest
+                update(done)
         return content
 
     def _video_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:

@@ -85,10 +85,11 @@ def find(path: Path, video: Path | None, options: Options) -> Table | None:
     return read_table(found[0]) if found else None
 
 
-def record(path: Path, used: Iterable[Path], log: Table | None) -> dict[str, object]:
+def record(path: Path, used: Iterable[Path], log: Table | None, options: Options) -> dict[str, object]:
     """Checksums of images and log."""
     root = path if path.is_dir() else path.parent
-    return {"sha256": digest(root, sorted(used)), "log_sha256": None if log is None else digest(log.path, [log.path])}
+    images = digest(root, sorted(used), progress=options.progress)
+    return {"sha256": images, "log_sha256": None if log is None else digest(log.path, [log.path])}
 
 
 def files(folder: Path, suffixes: Sequence[str]) -> list[Path]:

@@ -3,7 +3,8 @@
 import io
 import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,15 @@ _GENERIC = {
     "compressed",
     "camera",
 }
-_ENCODINGS = {"mono8": 1, "8UC1": 1, "rgb8": 3, "bgr8": 3}
+#: Encoding → bytes of a pixel.
+_ENCODINGS = {"mono8": 1, "8UC1": 1, "rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4}
+#: Encodings with two bytes of a pixel → places of Y, U and V in the four bytes of two pixels.
+_YUV = {"yuv422": ((1, 3), 0, 2), "uyvy": ((1, 3), 0, 2), "yuv422_yuy2": ((0, 2), 1, 3), "yuyv": ((0, 2), 1, 3)}
+_ENCODINGS |= dict.fromkeys(_YUV, 2)
+#: Red, green and blue of Y − 16, U − 128 and V − 128 (ITU-R BT.601, as cv_bridge has it).
+_TO_RGB = np.array([[1.164, 0.0, 1.596], [1.164, -0.391, -0.813], [1.164, 2.018, 0.0]], dtype=np.float32)
+#: What an MCAP file begins with: the magic bytes and the opcode of a header.
+_MCAP = b"\x89MCAP0\r\n\x01"
 
 
 def camera_name(topic: str) -> str:
@@ -81,8 +90,38 @@ def _raw(message: Any, where: str) -> Images:
     rows = data[: height * step].reshape(height, step)[:, : width * channels]
     if channels == 1:
         return rows
-    pixels = rows.reshape(height, width, channels)
-    return pixels[:, :, ::-1] if encoding == "bgr8" else pixels
+    if encoding in _YUV:
+        if width % 2:
+            raise UserError(f"{where}: {encoding} image of {width} columns; their number must be even")
+        return _of_yuv(rows, *_YUV[encoding])
+    pixels = rows.reshape(height, width, channels)[:, :, :3]  # opacity means nothing to a camera
+    return pixels[:, :, ::-1] if encoding.startswith("bgr") else pixels
+
+
+def _of_yuv(rows: Images, brightness: tuple[int, int], blue: int, red: int) -> Images:
+    """RGB of rows of pairs of pixels, each with its brightness and both with one colour: (h, 2 w) → (h, w, 3)."""
+    pairs = rows.reshape(len(rows), -1, 4).astype(np.float32)
+    y = pairs[:, :, brightness].reshape(len(rows), -1) - 16
+    u, v = (np.repeat(pairs[:, :, place], 2, axis=1) - 128 for place in (blue, red))
+    return np.clip(np.rint(np.stack([y, u, v], axis=2) @ _TO_RGB.T), 0, 255).astype(np.uint8)
+
+
+def require_ros2(files: Iterable[Path]) -> None:
+    """Refuse MCAP files whose header has another profile than that of ROS 2; other files pass.
+
+    Raises:
+        UserError: such a file.
+    """
+    for file in files:
+        with file.open("rb") as stream:
+            head = stream.read(len(_MCAP) + 12)  # then the lengths of the header and of the profile
+            profile = stream.read(int.from_bytes(head[-4:], "little")) if head.startswith(_MCAP) else b"ros2"
+        if profile != b"ros2":
+            named = f"profile {profile.decode(errors='replace')!r}" if profile else "no profile"
+            raise UserError(
+                f"{file} has {named}, as files of Foxglove and of ropes watch --publish: only MCAP files of ROS 2 "
+                "(profile 'ros2') are read"
+            )
 
 
 class Samples:

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image as Pictures
 
 from ropes.common.arrays import Floats, Images
-from ropes.common.files import sha256
+from ropes.common.progress import progress as show_progress
 from ropes.errors import UserError
 
 #: Number of an episode, and number of a frame in it.
@@ -27,6 +27,7 @@ VIDEO_SUFFIXES = (".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mpg", ".mpe
 #: Commands come at longer intervals, samples of a position at shorter ones, seconds; time stamps are rounded.
 COMMAND_INTERVAL = 0.2
 _ROUNDING = 1e-3
+_MEGABYTE = 1_000_000
 
 
 def are_samples(times: Floats) -> bool:
@@ -163,6 +164,7 @@ class Options:
         needs_policies: whether the recording must say which policy acts when.
         log: table of time stamps, commands and positions of a video or a folder of frames.
         offset: seconds to add to the time stamps of `log`.
+        progress: show progress while time stamps are read and while the checksum is computed.
 
     Raises:
         UserError: a camera is given twice.
@@ -178,6 +180,7 @@ class Options:
     needs_policies: bool = True
     log: Path | None = None
     offset: float = 0.0
+    progress: bool = False
     renamed: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -277,10 +280,17 @@ def require_one_size(paths: Sequence[Path]) -> tuple[int, int]:
     return height, width
 
 
-def digest(root: Path, paths: Iterable[Path]) -> str:
-    """SHA-256 over names, relative to `root`, and bytes of files in the order given."""
-    total = hashlib.sha256()
-    for path in paths:
-        name = path.relative_to(root).as_posix() if path != root else path.name
-        total.update(f"{name}\0{sha256(path)}\n".encode())
+def digest(root: Path, paths: Iterable[Path], *, progress: bool = False) -> str:
+    """SHA-256 over names, relative to `root`, and bytes of files in the order given; shows `progress`."""
+    files, total, done = list(paths), hashlib.sha256(), 0
+    size = sum(path.stat().st_size for path in files)
+    with show_progress("checksum of the recording, MB", size // _MEGABYTE, show=progress) as update:
+        for path in files:
+            name, own = path.relative_to(root).as_posix() if path != root else path.name, hashlib.sha256()
+            with path.open("rb") as stream:
+                while part := stream.read(_MEGABYTE):
+                    own.update(part)
+                    done += len(part)
+                    update(done // _MEGABYTE)
+            total.update(f"{name}\0{own.hexdigest()}\n".encode())
     return total.hexdigest()

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats, Images
+from ropes.common.progress import progress as show_progress
 from ropes.data.recordings import logs
 from ropes.data.recordings.source import VIDEO_SUFFIXES, Episode, FrameId, Options
 from ropes.data.recordings.tables import Table
@@ -33,6 +34,7 @@ _SEEK = 8
 _WITHOUT_INDEX = ("mpegts", "mpeg", "avi")
 #: Seconds that a truncated video lacks at least.
 _MISSING = 1.0
+_MEGABYTE = 1_000_000
 
 
 def import_extra(name: str) -> ModuleType:
@@ -61,7 +63,7 @@ def versions() -> dict[str, str]:
 
 
 class Video:
-    """One video file.
+    """One video file; shows `progress` while its time stamps are read.
 
     Attributes:
         path: of the file.
@@ -73,15 +75,20 @@ class Video:
             reordered frames.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, progress: bool = False) -> None:
         self._av = import_extra("av")
         self.path = path
-        with self._opened() as container:
+        with (
+            self._opened() as container,
+            show_progress(f"reading {path.name}, MB", path.stat().st_size // _MEGABYTE, show=progress) as update,
+        ):
             stream = self._stream(container)
             base = stream.time_base
-            stamps, keys, left_out, damaged = list[int](), list[int](), 0, False
+            stamps, keys, left_out, damaged, read = list[int](), list[int](), 0, False, 0
             try:
                 for packet in container.demux(stream):
+                    read += packet.size
+                    update(read // _MEGABYTE)
                     damaged |= packet.is_corrupt
                     if packet.is_discard:  # before the first frame that the file shows
                         left_out += 1
@@ -208,7 +215,8 @@ class VideoRecording:
     @cached_property
     def record(self) -> Mapping[str, object]:
         """Format, versions of the decoder, checksums."""
-        return {"format": "video", "libraries": versions(), **logs.record(self.path, self.files.values(), self.log)}
+        checksums = logs.record(self.path, self.files.values(), self.log, self.options)
+        return {"format": "video", "libraries": versions(), **checksums}
 
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:
@@ -226,4 +234,4 @@ class VideoRecording:
 
     @cached_property
     def _videos(self) -> dict[str, Video]:
-        return {name: Video(path) for name, path in self.files.items()}
+        return {name: Video(path, progress=self.options.progress) for name, path in self.files.items()}
