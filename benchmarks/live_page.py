@@ -2,7 +2,7 @@
 
     python -m benchmarks.live_page [--seconds 60] [--picture docs/images/live.png] [--out FILE]
 
-The packaged estimator watches a data set that it was not trained on. Needs `pip install 'ropes[live]'` and Chromium.
+The packaged estimator watches a data set that it was not trained on. Needs `pip install -e '.[live]'` and Chromium.
 """
 
 import asyncio

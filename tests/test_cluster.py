@@ -268,7 +268,10 @@ def test_without_ray_the_command_that_installs_it_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     words = ["simulate", "--setting", "panda-1c-independent", "--anchors", "1", "--on", "local", "--out"]
-    assert refusal(capsys, *words, str(tmp_path / "D")) == "a cluster needs Ray: pip install 'ropes[cluster]'"
+    assert (
+        refusal(capsys, *words, str(tmp_path / "D"))
+        == "a cluster needs Ray: pip install -e '.[cluster]' in the clone of ropes"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -13,6 +13,11 @@ class UnfinishedError(UserError):
     """Some of several jobs failed; the others finished and their results are usable."""
 
 
+def install_command(extra: str) -> str:
+    """The command that installs an extra of ropes, which is installed from a clone of its repository."""
+    return f"pip install -e '.[{extra}]' in the clone of ropes"
+
+
 def one_of(known: Sequence[Any], name: Any, what: str) -> Any:
     """Return `name` if it is one of the `known` names; `what` is their kind.
 

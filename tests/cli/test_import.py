@@ -90,7 +90,9 @@ def test_missing_extra_is_reported_with_its_install_command(
 
     monkeypatch.setattr(importlib, "import_module", missing)
     line = refusal(capsys, "import", str(source), "--out", str(tmp_path / "out"))
-    assert line == f"reading this recording needs the package {package}: pip install 'ropes[import]'"
+    assert (
+        line == f"reading this recording needs the package {package}: pip install -e '.[import]' in the clone of ropes"
+    )
 
 
 def test_a_preview_imports_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

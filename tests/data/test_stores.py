@@ -238,7 +238,7 @@ def test_missing_packages_are_named(capsys: pytest.CaptureFixture[str], monkeypa
     assert refusal(capsys, "validate", "gs://lab/x") == "gs://lab/x: Please install gcsfs to access Google Storage"
     monkeypatch.setitem(sys.modules, "upath", None)
     line = refusal(capsys, "validate", "s3://lab/x")
-    assert line == "s3://lab/x needs the package upath; pip install 'ropes[stores]'"
+    assert line == "s3://lab/x needs the package upath; pip install -e '.[stores]' in the clone of ropes"
 
 
 def test_any_file_system_of_fsspec_will_do(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

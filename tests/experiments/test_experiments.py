@@ -204,7 +204,7 @@ def test_missing_logger_is_refused_before_the_simulation(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ropes.methods.training.run_log.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'ropes\[wandb\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[wandb\]'"):
         reproduce("demo", preset="compact", out=tmp_path / "demo", logger="wandb", show=False)
     assert calls == []
     assert not (tmp_path / "demo").exists()

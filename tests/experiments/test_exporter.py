@@ -193,7 +193,7 @@ def test_missing_extra_is_reported(
     monkeypatch.setattr(importlib, "import_module", missing)
     words = ("package", str(tiny_run), "--format", "onnx", "--name", "tiny", "--out", str(tmp_path / "out"))
     line = refusal(capsys, *words)
-    assert line == f"--format onnx needs the package {package}: pip install 'ropes[export]'"
+    assert line == f"--format onnx needs the package {package}: pip install -e '.[export]' in the clone of ropes"
     assert not (tmp_path / "out").exists()
 
 

@@ -115,7 +115,7 @@ def test_missing_logger_names_the_command_that_installs_it(
     logger: LoggerName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ropes.methods.training.run_log.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=rf"--logger {logger} needs .*: pip install 'ropes\[{logger}\]'"):
+    with pytest.raises(UserError, match=rf"--logger {logger} needs .*: pip install -e '\.\[{logger}\]'"):
         logged_fit(tmp_path / "data", tmp_path / "run", logger)
     assert list(tmp_path.iterdir()) == []
 

@@ -249,7 +249,7 @@ def test_missing_dependency_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
     off_screen.graphics.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "mujoco", None)
-        with pytest.raises(UserError, match=r"pip install 'ropes\[mujoco\]'"):
+        with pytest.raises(UserError, match=r"pip install -e '\.\[mujoco\]'"):
             off_screen.graphics()
     monkeypatch.setenv("PYOPENGL_PLATFORM", "glx")
     with pytest.raises(UserError, match="PYOPENGL_PLATFORM is glx"):

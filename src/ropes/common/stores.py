@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -47,7 +47,7 @@ def location(given: "str | Location") -> "Location":
     try:
         from upath import UPath
     except ModuleNotFoundError as error:
-        raise UserError(f"{given} needs the package {error.name}; pip install 'ropes[stores]'") from error
+        raise UserError(f"{given} needs the package {error.name}; {install_command('stores')}") from error
     try:
         path = UPath(given)
         _ = path.fs  # imports the package of this store

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.export import Dim, ExportedProgram
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.inference.single_network import ExportedEstimator
 
 Format = Literal["onnx", "torch-export"]
@@ -124,7 +124,7 @@ def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise UserError(f"--format onnx needs the package {error.name}: pip install 'ropes[export]'") from error
+        raise UserError(f"--format onnx needs the package {error.name}: {install_command('export')}") from error
 
 
 @contextmanager

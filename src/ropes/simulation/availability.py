@@ -5,7 +5,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 #: URDF files and meshes that are part of ropes: the Panda, as in pybullet_data 3.2.7 (Apache License 2.0).
 _ROBOTS = Path(__file__).parent / "robots"
@@ -37,7 +37,7 @@ def _so101() -> Path:
     """
     spec = find_spec(_SO101_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise UserError("the SO-101 needs its URDF and meshes: pip install 'ropes[so101]'")
+        raise UserError(f"the SO-101 needs its URDF and meshes: {install_command('so101')}")
     return Path(spec.submodule_search_locations[0], "assets", "SO101", "so101_new_calib.urdf")
 
 

@@ -18,7 +18,7 @@ from ropes.common import files
 from ropes.common.arrays import Images
 from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, Domain, FingerSetting, factor_values
@@ -50,7 +50,7 @@ def finger_urdf() -> Path:
     """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise UserError("finger-cube needs the TriFinger's meshes: pip install 'ropes[finger]'")
+        raise UserError(f"finger-cube needs the TriFinger's meshes: {install_command('finger')}")
     package = Path(spec.submodule_search_locations[0])
     tree = ET.parse(package / "urdf" / "finger_with_stage.urdf")
     for mesh in tree.iter("mesh"):

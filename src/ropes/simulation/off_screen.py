@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.arrays import Images
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.simulation.bullet import mean_levels
 from ropes.simulation.cameras import axes, eye
 from ropes.simulation.context import ClosesAtExit
@@ -36,7 +36,7 @@ def import_mujoco() -> ModuleType:
     try:
         return importlib.import_module("mujoco")
     except ModuleNotFoundError as error:
-        raise UserError("the renderer mujoco needs MuJoCo: pip install 'ropes[mujoco]'") from error
+        raise UserError(f"the renderer mujoco needs MuJoCo: {install_command('mujoco')}") from error
     except RuntimeError as error:  # no such MUJOCO_GL
         raise UserError(f"MuJoCo cannot draw off-screen: {' '.join(str(error).split())}") from error
     except (ImportError, AttributeError, OSError) as error:  # MuJoCo itself loads the OpenGL that MUJOCO_GL names

@@ -233,5 +233,5 @@ def test_unsupported_camera_source_is_reported(tmp_path: Path) -> None:
 
 def test_missing_opencv_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(UserError, match=r"--cameras cam=0: .* pip install 'ropes\[record\]'"):
+    with pytest.raises(UserError, match=r"--cameras cam=0: .* pip install -e '\.\[record\]'"):
         open_camera("cam", "0")

@@ -294,5 +294,5 @@ def test_missing_joint_or_package_is_reported(request_for: RobotRequest, monkeyp
     with pytest.raises(UserError, match="the robot has no joint 'elbo': did you mean elbow"):
         LeRobotRobot(Follower(Configuration("port")), ("elbo",), DEGREE)
     monkeypatch.setitem(sys.modules, "lerobot", None)
-    with pytest.raises(UserError, match=r"needs LeRobot .*: pip install 'ropes\[lerobot\]'"):
+    with pytest.raises(UserError, match=r"needs LeRobot .*: pip install -e '\.\[lerobot\]'"):
         open_robot("lerobot", given(request_for, {"type": "so101_follower"}))

@@ -196,7 +196,7 @@ def test_invalid_ros2_options_are_refused(make_options: MakeOptions, monkeypatch
     with pytest.raises(UserError, match="port is '70000', which is no number of a port"):
         opened(make_options(), port="70000")
     monkeypatch.setitem(sys.modules, "roslibpy", None)
-    with pytest.raises(UserError, match=r"needs roslibpy .*: pip install 'ropes\[record\]'"):
+    with pytest.raises(UserError, match=r"needs roslibpy .*: pip install -e '\.\[record\]'"):
         opened(make_options())
 
 

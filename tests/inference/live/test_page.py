@@ -28,7 +28,7 @@ _PATIENCE = 240.0
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_page_updates_the_arm_and_the_figures(tmp_path: Path) -> None:
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
+    pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     pytest.importorskip("websockets", reason="websockets, which comes with viser, is not installed")
     if shutil.which("chromium") is None:
         pytest.skip("Chromium is not installed")
@@ -62,7 +62,7 @@ def test_page_updates_the_arm_and_the_figures(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    viser = pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
+    viser = pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     monkeypatch.setattr(viser.ViserServer, "get_clients", lambda _: {0: "a browser"})
     page = Page(calibrated(), None, "127.0.0.1", 0)
     small = dict.fromkeys(tiny.CAMERAS, np.zeros((2, 2), np.uint8))
@@ -82,12 +82,12 @@ def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("host", ["10.9.8.7", "999.1.1.1", "no such host"])
 def test_address_of_another_machine_is_refused(host: str) -> None:
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
+    pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     with pytest.raises(UserError, match=rf"cannot serve the page at {host}:8080 .*; give another --host"):
         Page(calibrated(), None, host, 8080)
 
 
 def test_missing_viser_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(UserError, match=r"needs the package viser: pip install 'ropes\[live\]', or .* --no-page"):
+    with pytest.raises(UserError, match=r"needs the package viser: pip install -e '\.\[live\]' .*, or .* --no-page"):
         Page(calibrated(), None, "127.0.0.1", 0)

@@ -240,7 +240,7 @@ def test_publish_targets_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UserError, match=r"--publish out.txt: give - for JSON lines, ws://HOST:PORT"):
         publisher("out.txt", None)
     monkeypatch.setitem(sys.modules, "roslibpy", None)
-    with pytest.raises(UserError, match=r"needs the package roslibpy: pip install 'ropes\[live\]'"):
+    with pytest.raises(UserError, match=r"needs the package roslibpy: pip install -e '\.\[live\]'"):
         publisher("ws://localhost:9090", None)
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"):

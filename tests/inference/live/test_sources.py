@@ -209,7 +209,7 @@ def test_camera_returns_rgb_until_unplugged(monkeypatch: pytest.MonkeyPatch) -> 
         Device(camera="right", address="/dev/video9")
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(
-        UserError, match=r"right: this camera needs OpenCV, which is not installed: pip install 'ropes\[live\]'"
+        UserError, match=r"right: this camera needs OpenCV, which is not installed: pip install -e '\.\[live\]'"
     ):
         Device(camera="right", address="0")
 

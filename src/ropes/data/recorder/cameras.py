@@ -19,7 +19,7 @@ from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.stillness import asked
 from ropes.data.recordings.devices import Capture, is_device, open_device
 from ropes.data.recordings.source import IMAGE_SUFFIXES, VIDEO_SUFFIXES
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 #: Seconds without a new image after which the other program counts as ended, and between two looks.
 _TIMEOUT, _LOOK = 10.0, 0.02
@@ -141,7 +141,7 @@ class VideoCamera(Camera):
         try:
             import av
         except ModuleNotFoundError as error:
-            raise UserError("videos need PyAV, which is not installed: pip install 'ropes[import]'") from error
+            raise UserError(f"videos need PyAV, which is not installed: {install_command('import')}") from error
         try:
             self._container = av.open(str(path))
         except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 #: ADDRESS, ADDRESS@WIDTHxHEIGHT, or ADDRESS@WIDTHxHEIGHT@RATE.
 _SOURCE = re.compile(r"(.+?)(?:@(\d+)x(\d+)(?:@(\d+(?:\.\d+)?))?)?")
@@ -60,7 +60,7 @@ def open_device(address: str, extra: str) -> Capture:
     try:
         cv2: Any = importlib.import_module("cv2")
     except ModuleNotFoundError as error:
-        raise UserError(f"this camera needs OpenCV, which is not installed: pip install 'ropes[{extra}]'") from error
+        raise UserError(f"this camera needs OpenCV, which is not installed: {install_command(extra)}") from error
     parts = _SOURCE.fullmatch(address)
     place, width, height, rate = (address, None, None, None) if parts is None else parts.groups()
     if rate is not None and "://" in place:

@@ -21,7 +21,7 @@ from ropes.common.progress import progress as show_progress
 from ropes.data.recordings import logs
 from ropes.data.recordings.source import VIDEO_SUFFIXES, Episode, FrameId, Options
 from ropes.data.recordings.tables import Table
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -47,7 +47,7 @@ def import_extra(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"reading this recording needs the package {error.name}: pip install 'ropes[import]'"
+            f"reading this recording needs the package {error.name}: {install_command('import')}"
         ) from error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.inference.live.watch import Estimate, Sink
 from ropes.inference.poses import Arm
 
@@ -71,7 +71,7 @@ class McapLog(Sink):
         try:
             writer = importlib.import_module("mcap.writer")
         except ModuleNotFoundError as error:
-            raise UserError(f"--publish {path} needs the package mcap: pip install 'ropes[live]'") from error
+            raise UserError(f"--publish {path} needs the package mcap: {install_command('live')}") from error
         if path.exists():
             raise UserError(f"{path} exists; give another name, or remove it")
         self._path, self._arm = path, arm

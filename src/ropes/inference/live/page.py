@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ropes.common.arrays import Floats
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.inference.estimator import Estimator
 from ropes.inference.live import figures
 from ropes.inference.live.pictures import SIDE, live_pictures
@@ -66,7 +66,7 @@ class Page(Sink):
             viser = importlib.import_module("viser")
         except ModuleNotFoundError as error:
             raise UserError(
-                f"the page needs the package {error.name}: pip install 'ropes[live]', or leave it out with --no-page"
+                f"the page needs the package {error.name}: {install_command('live')}, or leave it out with --no-page"
             ) from error
         _require_address(host, port)
         try:

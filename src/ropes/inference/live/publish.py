@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 from ropes.inference.live.mcap_log import McapLog
 from ropes.inference.live.watch import Estimate, Sink
 from ropes.inference.poses import Arm
@@ -107,7 +107,7 @@ class Rosbridge(Sink):
         try:
             roslibpy = importlib.import_module("roslibpy")
         except ModuleNotFoundError as error:
-            raise UserError(f"--publish {address} needs the package roslibpy: pip install 'ropes[live]'") from error
+            raise UserError(f"--publish {address} needs the package roslibpy: {install_command('live')}") from error
         try:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port or 9090

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from ropes.errors import UserError, require_name
+from ropes.errors import UserError, install_command, require_name
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
@@ -37,7 +37,7 @@ def require_logger(name: str) -> None:
     """
     require_name(name, get_args(LoggerName), "logger")
     if find_spec(name) is None:
-        raise UserError(f"--logger {name} needs the package {name}: pip install 'ropes[{name}]'")
+        raise UserError(f"--logger {name} needs the package {name}: {install_command(name)}")
 
 
 class RunLog(AbstractContextManager["RunLog"]):

@@ -6,7 +6,7 @@ from typing import Protocol, get_args, get_type_hints
 
 import yaml
 
-from ropes.errors import UserError, suggestion
+from ropes.errors import UserError, install_command, suggestion
 
 
 class LeRobotArm(Protocol):
@@ -72,7 +72,7 @@ def of_type(kind: str) -> tuple[type, Callable[[object], LeRobotArm]]:
         robots = import_module("lerobot.robots")
         utils = import_module("lerobot.robots.utils")
     except ModuleNotFoundError as error:
-        missing = f"--robot lerobot needs LeRobot ({error.name} is missing): pip install 'ropes[lerobot]'"
+        missing = f"--robot lerobot needs LeRobot ({error.name} is missing): {install_command('lerobot')}"
         raise UserError(f"{missing}, in Python 3.12 or later") from error
     _import_configuration(kind)
     known = robots.RobotConfig.get_known_choices()

@@ -15,7 +15,7 @@ from ropes.common.arrays import Floats
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import knots, travel_time
-from ropes.errors import UserError
+from ropes.errors import UserError, install_command
 
 #: Seconds to wait for the connection, for the first joint state, and for the end of the connection.
 TIMEOUT = 5.0
@@ -45,7 +45,7 @@ class Ros2Robot(Robot):
         try:
             import roslibpy
         except ModuleNotFoundError as error:
-            missing = f"--robot ros2 needs roslibpy ({error.name} is missing): pip install 'ropes[record]'"
+            missing = f"--robot ros2 needs roslibpy ({error.name} is missing): {install_command('record')}"
             raise UserError(missing) from error
         self.joints, self._message, self._topic = joints, roslibpy.Message, states
         self._commanded = tuple(dict.fromkeys((*joints, *commanded)))
