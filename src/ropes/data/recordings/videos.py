@@ -122,6 +122,8 @@ class Video:
     def images(self, frames: Iterable[int]) -> Generator[Images, None, None]:
         """Decode frames by their numbers, in ascending order, as uint8 (H, W, 3) RGB; a number is taken when needed.
 
+        Frames are turned as players show them: phones store how they were held.
+
         Raises:
             UserError: a frame cannot be decoded.
         """
@@ -143,7 +145,7 @@ class Video:
                     frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
                     if frame is None or frame.pts != stamp or frame.is_corrupt:
                         raise UserError(f"{self.path}: frame {number} is missing or damaged; write the video again")
-                    position, current = number, np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+                    position, current = number, _shown(frame)
                     yield current
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
@@ -177,6 +179,12 @@ class Video:
     def _fault(self, error: Exception) -> UserError:
         reason = getattr(error, "strerror", None) or error
         return UserError(f"{self.path} is truncated or no video ({reason}); copy it again")
+
+
+def _shown(frame: "VideoFrame") -> Images:
+    """RGB of a frame, turned by the display rotation of its file, degrees counter-clockwise."""
+    pixels = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+    return np.ascontiguousarray(np.rot90(pixels, round(frame.rotation / 90)))
 
 
 class Videos:
