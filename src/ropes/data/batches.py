@@ -54,6 +54,7 @@ class TrainingImages:
         regimes: as given.
         channels: planes of a view, 1 in grey and 3 in colour.
         trusted: whether nothing but the arm moves in the views of each row, bool (n,); true until `trusting`.
+        still: whether the cameras are at the place of most rows, bool (n,); true until `from_one_place`.
 
     Raises:
         UserError: a task has no regime, or a regime has no frames.
@@ -72,7 +73,7 @@ class TrainingImages:
         self._positions = np.arange(len(frames))
         self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime
-        self.trusted = np.ones(len(frames), dtype=bool)
+        self.trusted = self.still = np.ones(len(frames), dtype=bool)
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -82,14 +83,21 @@ class TrainingImages:
         chosen = np.asarray(rows, dtype=np.int64)
         subset = copy(self)
         subset._positions = self._positions[chosen]
-        subset.anchor, subset.regime, subset.trusted = self.anchor[chosen], self.regime[chosen], self.trusted[chosen]
+        subset.anchor, subset.regime = self.anchor[chosen], self.regime[chosen]
+        subset.trusted, subset.still = self.trusted[chosen], self.still[chosen]
         return subset
 
     def trusting(self, trusted: NDArray[np.bool_]) -> "TrainingImages":
-        """The same frames, of which only these are trusted, bool (n,)."""
+        """The same frames, of which only these are trusted, bool (n,), and only where the cameras are still."""
         marked = copy(self)
-        marked.trusted = trusted
+        marked.trusted = trusted & self.still
         return marked
+
+    def from_one_place(self, still: NDArray[np.bool_]) -> "TrainingImages":
+        """The same frames, in which only here the cameras are at the place of most, bool (n,)."""
+        marked = copy(self)
+        marked.still = still
+        return marked.trusting(self.trusted)
 
     def trusted_rows(self) -> "TrainingImages":
         """The trusted rows."""
@@ -99,6 +107,11 @@ class TrainingImages:
         """The rows of anchors that are trusted in all their rows."""
         doubted = np.unique(self.anchor[~self.trusted])
         return self.take(np.flatnonzero(~np.isin(self.anchor, doubted))) if len(doubted) else self
+
+    def still_anchors(self) -> "TrainingImages":
+        """The rows of anchors in all of whose rows the cameras are at the same place."""
+        moved = np.unique(self.anchor[~self.still])
+        return self.take(np.flatnonzero(~np.isin(self.anchor, moved))) if len(moved) else self
 
     def split_anchors(self, fraction: float, seed: int) -> tuple["TrainingImages", "TrainingImages"]:
         """Hold out a share of the anchors with all their frames.

@@ -100,6 +100,7 @@ class Context:
         content = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
         if self.registration is not None:
             content += ["registered", VERSION, CLEANER if self.registration.is_cleaned else None]
+            content += ["pushed"] if self.registration.is_pushed else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def store_once(self, module: torch.nn.Module, name: str, fingerprint: str) -> str:

@@ -73,8 +73,7 @@ class Registration(nn.Module):
         steadiness: weight of each pixel in the fits, (P, H, W).
         noise: standard deviation of each pixel's noise, in units of white, (P, H, W).
         inside: false in the bars of letterboxed images, bool (P, H, W).
-        mean: mean of the parameters over the frames that it was fitted on, (V, 2 C + 3), see `estimate`.
-        std: standard deviation of the parameters over the same frames, (V, 2 C + 3).
+        mean, std: of the parameters over the frames that it was fitted on, (V, 2 C + 3) each, see `estimate`.
         is_cleaned: whether frames have passers-by, which a cleaner removes.
         cleaner: that one; None until it is trained.
     """
@@ -89,6 +88,8 @@ class Registration(nn.Module):
     cleaner: Cleaner | None
     #: Pixels of the frames in one of those of `mean` and `std`.
     pixel: int = 1
+    #: Whether it was fitted on a part of a recording in which a camera was pushed.
+    is_pushed: bool = False
 
     def __init__(self, views: int, size: int | tuple[int, int], channels: int = 1, *, accurate: bool = False) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ from ropes.data.recorder.recorded import open_unfinished, unmended_faults
 from ropes.errors import UserError
 from ropes.evaluation.inspection.contrast import Overlap, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
-from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
+from ropes.evaluation.inspection.nuisances import Nuisances, complaints, measure
 from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Disturbance, Sample, draw_sample, registered
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
@@ -29,6 +29,7 @@ from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of
 from ropes.methods.training.image_size import size_fault, size_options, smallest
 from ropes.methods.training.registration import has_one_background
+from ropes.models.pushes import FEWEST_FRAMES
 from ropes.models.shapes import EncoderConfig
 
 _DRAWN = 20_000

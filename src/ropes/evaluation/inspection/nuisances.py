@@ -5,7 +5,6 @@ of the frames give exposure and camera shift; the residuals give noise, passers-
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,21 +15,17 @@ from scipy import ndimage
 from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
 from ropes.evaluation.drift.statistics import spread_of
-from ropes.models.alignment import NEAR, other_place
 from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, changed_areas, crowded_share
+from ropes.models.pushes import FEWEST_FRAMES, PARTS, from_one_place
 from ropes.models.registration import Registration
 from ropes.simulation.camera_model import GAMMA
 
 #: Longer side in pixels of the images that networks see.
 _SIDE = 128
-#: Smallest number of frames that can be measured.
-FEWEST_FRAMES = 10
 #: Share of the brightest usable pixels' level above which pixels are bright.
 _BRIGHT = 0.5
 #: The background has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
 _DEVIATIONS = 10.0
-#: Parts of a recording whose backgrounds are compared, each of `FEWEST_FRAMES` frames at least.
-_PARTS = 4
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
 #: Share of the pixels below which these are too few to register a frame by.
@@ -94,25 +89,9 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     if frames.ndim > 3:
         saturated = saturated.any(-1)
         frames = np.round(frames @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
-    moved, still = _from_one_place(frames)
+    moved, still = from_one_place(frames)
     found = _measured(frames[still], saturated[still], mixed)
     return replace(found, creep=moved) if moved else found
-
-
-def _from_one_place(frames: Images) -> tuple[float, slice]:
-    """How far the camera moved at once, pixels, 0 if it did not; and the longest part of the frames from one place."""
-    if len(frames) < _PARTS * FEWEST_FRAMES:
-        return 0.0, slice(None)
-    ends = np.linspace(0, len(frames), _PARTS + 1).astype(int)
-    medians = np.stack([np.median(frames[start:stop], axis=0) for start, stop in pairwise(ends)])
-    images = torch.from_numpy(medians - medians.mean((1, 2), keepdims=True))
-    elsewhere, shift = (each.numpy() for each in other_place(images, images[0]))
-    if not elsewhere.any():
-        return 0.0, slice(None)
-    places = np.where(elsewhere[:, None], shift, 0)
-    changes = [0, *(k for k in range(1, _PARTS) if np.abs(places[k] - places[k - 1]).max() > NEAR), _PARTS]
-    first, last = max(pairwise(changes), key=lambda part: part[1] - part[0])
-    return float(np.linalg.norm(places, axis=1).max()), slice(ends[first], ends[last])
 
 
 def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuisances:
@@ -134,7 +113,7 @@ def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuis
     textured = still_edges.mean() > _TEXTURED
     crowded = moved_background = float("nan")
     if mixed:
-        if len(frames) >= _PARTS * FEWEST_FRAMES:  # in fewer the arm stands at some places in most frames of a half
+        if len(frames) >= PARTS * FEWEST_FRAMES:  # in fewer the arm stands at some places in most frames of a half
             moved_background = _moved_background(seen.residuals * usable, noise)
         # Each half before its own background: what changed for good is no passer-by.
         parts = np.array_split(seen.composites, 2 if moved_background > _OTHER_BACKGROUND else 1)

@@ -128,12 +128,12 @@ def _fit(
     """Fit on images that have been checked; `floors` are the Bayes floors of the contrasts."""
     recipe = run.recipe
     assert isinstance(recipe, EncoderRecipe)
-    between = None
+    wanted = recipe.registration and has_one_background(dataset)
+    images, registration = register(images, dataset.cameras, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
+    images, between = images.still_anchors(), None
     if has_chains(dataset) and frames_per_move(dataset):
         moves = ImageCache(dataset, MOVES, recipe.encoder.input_size, progress=show)
         between = of_same_chains(moves_of(dataset, moves), images)
-    wanted = recipe.registration and has_one_background(dataset)
-    images, registration = register(images, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
 
     def poses_of(images: TrainingImages) -> AnchoredPoses | ChainPoses | RegimePoses:
         if run.method == "ldr":

@@ -86,7 +86,8 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     wanted = recipe.registration and has_one_background(dataset)
-    images, registration = register(images, wanted=wanted, show=show)
+    images, registration = register(images, dataset.cameras, wanted=wanted, show=show)
+    images = images.still_anchors()
     fingerprint = _ae1_digest(Context(run, out, show, registration=registration))
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)

@@ -79,7 +79,7 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(labels.poses)
     wanted = recipe.registration and has_one_background(dataset)
-    images, registration = register(images, wanted=wanted, show=show)
+    images, registration = register(images, dataset.cameras, wanted=wanted, show=show)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show, registration=registration), recipe)
         if is_finished(out / _PRETRAINING, fingerprint):

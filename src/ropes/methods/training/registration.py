@@ -2,13 +2,15 @@
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from ropes.common.arrays import Rows, evenly
+from ropes.common.arrays import Ints, Rows, evenly
 from ropes.common.files import read_json
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
@@ -19,7 +21,9 @@ from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import CLEANER, Cleaner
 from ropes.models.coarse_registration import new_registration, zoom_of
 from ropes.models.frame_changes import are_recorded, changed_areas, crowded
+from ropes.models.pushes import from_one_place
 from ropes.models.registration import VERSION, Registration
+from ropes.models.zoom import shrink
 
 #: Frames that are compared with the background at a time, if they are of the smaller size.
 _CHUNK = 256
@@ -42,12 +46,15 @@ def has_one_background(dataset: Dataset) -> bool:
 
 
 def register(
-    images: TrainingImages, *, wanted: bool = True, zoom: int = 1, show: bool = True
+    images: TrainingImages, cameras: Sequence[str], *, wanted: bool = True, zoom: int = 1, show: bool = True
 ) -> tuple[TrainingImages, Registration | None]:
     """Register frames to their cameras' backgrounds; leaves renderings alone.
 
+    Where a camera was pushed, a line on standard error says so; poses from another place than most are not `still`.
+
     Args:
-        images: of the training split.
+        images: of the training split, in the order of recording.
+        cameras: names of the cameras.
         wanted: False leaves all images alone.
         zoom: factor by which frames are shrunk to estimate their light and place.
         show: show progress, and say on standard error what the registration found.
@@ -55,6 +62,9 @@ def register(
     Returns:
         The images to learn from, without trust in those with passers-by, and the registration for inference; the given
         images and None for renderings.
+
+    Raises:
+        UserError: cameras were pushed, and too few poses are from one place of all, or none of a regime.
     """
     if not wanted:
         return images, None
@@ -65,14 +75,64 @@ def register(
         return images, None
     registration = new_registration(views, frames.shape[-1], images.channels, zoom).to(device_kind())
     registration.adapt(frames.to(device_kind()))
+    first, last = _still(images, rows, frames, registration, cameras)
+    registration.is_pushed = last - first + 1 < len(rows)
+    if registration.is_pushed:
+        images = _from_one_place(images, rows[first], rows[last])
+        registration.adapt(frames[first : last + 1].to(device_kind()))
     if show:
         print(f"ropes: {variation(registration)}; each frame is registered to its camera's background", file=sys.stderr)
 
     trusted = register_to(images, registration, show=show)
-    registration.is_cleaned = bool((~trusted.trusted).mean() > _SELDOM)
+    registration.is_cleaned = bool((~trusted.trusted[images.still]).mean() > _SELDOM)
     if show and registration.is_cleaned:
         print("ropes: a cleaner learns from the other poses to remove passers-by", file=sys.stderr)
     return trusted, registration
+
+
+def _still(
+    images: TrainingImages, rows: Ints, frames: Tensor, registration: Registration, cameras: Sequence[str]
+) -> tuple[int, int]:
+    """The first and the last of the frames between which no camera was pushed; warns of pushed cameras.
+
+    Args:
+        images: of the training split.
+        rows: of the frames, (n,).
+        frames: uint8 (n, P, H, W).
+        registration: adapted to them.
+        cameras: names.
+    """
+    first, last, side = 0, len(rows) - 1, frames.shape[-1] // registration.pixel
+    for view, camera in enumerate(cameras):
+        planes = slice(view * images.channels, (view + 1) * images.channels)
+        inside = registration.inside[planes][0, :: registration.pixel, :: registration.pixel].cpu()
+        grey = shrink(frames[:, planes], registration.pixel).float().mean(1)[:, inside.any(1)][..., inside.any(0)]
+        moved, still = from_one_place(grey.round().byte().numpy())
+        found = f"ropes: warning: camera {camera} moved by {moved:.0f} of {side} pixels"
+        if still.stop - still.start == len(rows):
+            if moved:
+                print(f"{found} during the recording: tighten its mount and record again", file=sys.stderr)
+            continue
+        since = " and ".join(str(images.anchor[rows[k]]) for k in (still.start, still.stop) if 0 < k < len(rows))
+        learnt = "methods without labels learn from the longest part alone: fix the camera and record the rest again"
+        print(f"{found} at anchor {since}; {learnt}", file=sys.stderr)
+        first, last = max(first, still.start), min(last, still.stop - 1)
+    return first, last
+
+
+def _from_one_place(images: TrainingImages, first: int, last: int) -> TrainingImages:
+    """Images of a recording in which no camera was pushed from the first of these rows to the last.
+
+    Raises:
+        UserError: too few rows, or none of a regime.
+    """
+    pose = np.arange(len(images))
+    found = images.from_one_place((pose >= first) & (pose <= last))
+    missing = np.setdiff1d(images.regime, images.regime[found.still])
+    if last - first + 1 < _FEWEST or len(missing):
+        poses = f"no image under regime {images.regimes[missing[0]].name} is" if len(missing) else "too few images are"
+        raise UserError(f"{poses} from one place of all cameras; fix the cameras and record again")
+    return found
 
 
 def variation(registration: Registration) -> str:
@@ -97,13 +157,15 @@ def register_to(images: TrainingImages, registration: Registration, *, show: boo
 def without_doubted(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:
     """Registered frames without trust in poses in which more than the arm moves.
 
-    Where too few others remain all are trusted, and a line on standard error says so.
+    Where too few others remain all are trusted, and a line on standard error says so.  Poses with a
+    camera at another place stay without trust.
     """
-    doubted: NDArray[np.bool_] = np.logical_or.reduce(crowded(_changed_areas(images, registration)), axis=1)
+    still, doubted = images.still, np.zeros(len(images), np.bool_)
+    doubted[still] = crowded(_changed_areas(images, registration)[still]).any(1)
     if not doubted.any():
         return images.trusting(~doubted)
     found = f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses"
-    if int((~doubted).sum()) < _FEWEST:
+    if int((still & ~doubted).sum()) < _FEWEST:
         print(f"{found}; too few others remain, so all are used: record without people in view", file=sys.stderr)
         return images.trusting(np.ones_like(doubted))
     if show:
