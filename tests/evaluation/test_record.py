@@ -52,6 +52,7 @@ def test_results_record_the_weights_of_their_fit(measured: Path, own_run: Path) 
         weights=weights_digest(own_run),
         data_checksum=run.data_checksum,
         version=run.version,
+        seconds=round(sum(read_json(own_run / "training.json")["provenance"]["seconds"].values()), 1),
     )
     assert results.read(measured / "results.json").fit_rows == (fit,)
     assert read_json(measured / "evaluation.json")["weights"] == fit.weights

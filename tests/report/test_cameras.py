@@ -11,9 +11,13 @@ from ropes.evaluation import results
 from ropes.evaluation.paper import TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.kinds import CoverageRow, FitRow
+from ropes.evaluation.rows.schema import Split
 from ropes.evaluation.summary import over_seeds
-from ropes.report.cameras import cameras_markdown, errors_by_camera, figure, tables
+from ropes.report.cameras import errors_by_camera, figure, tables
+from ropes.report.cameras_markdown import cameras_markdown
 from ropes.report.curves import label_curves, series
+from ropes.report.fit_times import fit_times_markdown
 from ropes.report.html import write_report
 from ropes.report.readme_tables import update
 from ropes.report.stills import write_figures
@@ -177,3 +181,78 @@ def test_note_states_the_metric_seeds_and_preset() -> None:
         "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES."
     )
     assert note.endswith("Preset compact, 2 cores, 1 minutes.")
+
+
+def coverage_row(method: str, intervals: str, coverage: float, seed: int = 0, split: Split = "id") -> CoverageRow:
+    """Coverage of joint 1 with 1,000 labels, or with those of the training."""
+    return CoverageRow(
+        setup=TWO_CAMERAS,
+        method=method,
+        split=split,
+        occlusion=0,
+        joint="panda_joint1",
+        seed=seed,
+        intervals=intervals,
+        level=0.9,
+        calibration_labels=1000 if intervals in ("labels", "anchors") else 0,
+        coverage=coverage,
+        width=0.1,
+        auroc=None,
+        flagged=0.1,
+    )
+
+
+def test_page_has_rows_without_labels_coverage_and_times() -> None:
+    webcam, clean, cnn = (f"{METHODS[k]}+pybullet+{level}" for k, level in ((0, "webcam"), (0, "clean"), (2, "webcam")))
+    unlabelled = row(METHODS[0], "pybullet", "webcam", np.radians(9) ** 2, calibration_labels=0)
+    shares = [coverage_row(webcam, "labels", 0.90), coverage_row(webcam, "labels", 0.80, seed=1)]
+    others = [coverage_row(webcam, "anchors", 0.1), coverage_row(webcam, "labels", 0.2, split="ood")]
+    fits = [
+        FitRow(setup=TWO_CAMERAS, method=method, seed=0, weights="a", data_checksum="b", version="1", seconds=seconds)
+        for method, seconds in ((clean, 60.0), (webcam, 90.0), (cnn, None))
+    ]
+    found = replace(
+        FOUND,
+        rows=(*ROWS, unlabelled),
+        trust_rows=(*shares, *others, coverage_row(cnn, "own", 0.5)),
+        fit_rows=tuple(fits),
+    )
+    lines = cameras_markdown(found).splitlines()
+
+    def below(words: str) -> list[str]:
+        start = next(k for k, line in enumerate(lines) if words in line)
+        return lines[start + 2 : lines.index("", start + 2)]
+
+    first = next(k for k, line in enumerate(lines) if line.startswith("Test images like"))
+    assert "no label, RMS error in degrees" in lines[first]
+    assert below("no label, RMS")[2:] == ["| PyBullet, webcam | anchored | 4,000 | 9.0 |"]
+    assert below("inside 90% intervals")[2:] == [
+        "| PyBullet, webcam | anchored | 4,000 | 85.0 |",
+        "|  | cnn | 4,000 | 50.0 |",
+    ]
+    assert below("training time:") == [
+        "| images | method | anchors | minutes | relative to clean images |",
+        "| --- | --- | ---: | ---: | ---: |",
+        "| PyBullet, clean | anchored | 4,000 | 1.0 | 1.00× |",
+        "| PyBullet, webcam | anchored | 4,000 | 1.5 | 1.50× |",
+    ]
+    assert "training time" not in cameras_markdown(FOUND)
+
+
+def test_resolutions_are_compared_by_training_time() -> None:
+    times = {"anchored@128-pixels": 600.0, "anchored@256-pixels": 900.0}
+    rows = [
+        row("anchored", "pybullet", "clean", 0.01, method=method, image_size=size, anchors=1500)
+        for method, size in zip(times, (128, 256), strict=True)
+    ]
+    fits = [
+        FitRow(setup=TWO_CAMERAS, method=method, seed=0, weights="a", data_checksum="b", version="1", seconds=seconds)
+        for method, seconds in times.items()
+    ]
+    found = replace(FOUND, name="resolution", rows=tuple(rows), transfer_rows=(), fit_rows=tuple(fits))
+    assert fit_times_markdown(found).splitlines()[2:] == [
+        "| 1,500 anchors, 128 px | 10.0 | 1.00× |",
+        "| 1,500 anchors, 256 px | 15.0 | 1.50× |",
+    ]
+    earlier = replace(found, fit_rows=tuple(replace(fit, seconds=None) for fit in fits))
+    assert fit_times_markdown(earlier) == ""

@@ -15,7 +15,7 @@ from ropes.evaluation.results import Results, write
 from ropes.evaluation.rows.kinds import FitRow
 from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.methods.recipe import anchors_of
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run, read_training
 from ropes.methods.weights import uncertainty_digest, weights_digest
 
 #: Revision of the measurements, of joints and of the other kinds. An evaluation of an earlier revision is out of date.
@@ -98,6 +98,7 @@ def claim_evaluation(
     if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first, so that an interruption leaves no outdated results
         write_json(out / ABOUT_FILE, content | now)
+    stages = read_training(folder)["provenance"].get("seconds")
     fit_row = FitRow(
         setup=run.setting,
         method=label or run.method,
@@ -105,6 +106,7 @@ def claim_evaluation(
         weights=now["weights"],
         data_checksum=run.data_checksum,
         version=run.version,
+        seconds=round(sum(stages.values()), 1) if stages else None,
     )
     return EvaluationFolder(out=out, run=run, fit_row=fit_row, began=began)
 

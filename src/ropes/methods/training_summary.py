@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ropes.common.files import write_json
+from ropes.common.files import read_json, write_json
 from ropes.common.hardware import device_name
 from ropes.data.dataset import Dataset
 from ropes.methods.context import Context
 from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import TRAINING_FILE
+from ropes.methods.training.loop import SUMMARY
+from ropes.methods.training.registration import CLEANER_FOLDER
 
 
 def write_training_summary(
@@ -27,7 +29,7 @@ def write_training_summary(
         context: of the fit.
         dataset: its data set.
         stages: stage → curves by name, or joint → curves.
-        seconds: stage → seconds.
+        seconds: stage → seconds; those of a cleaner are added.
         anchors: number used for training or held out; None for all of the training split.
         poses: number used for training or held out; None for all of the training split.
         more: further results of the method, for JSON.
@@ -35,6 +37,8 @@ def write_training_summary(
     run, path = context.run, context.folder / TRAINING_FILE
     if path.exists():
         return
+    if context.registration is not None and context.registration.is_cleaned:
+        seconds = {CLEANER_FOLDER: read_json(context.folder / CLEANER_FOLDER / SUMMARY)["seconds"], **seconds}
     summary = {
         "setup": run.setting,
         "method": run.method,

@@ -1,6 +1,6 @@
-"""Errors by renderer and by the faults of cameras: the section of the page, its figures, and the Markdown tables."""
+"""Errors by renderer and by the faults of cameras: the section of the report, its figures and tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
+from ropes.evaluation.paper import mse_comparable, published
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
@@ -21,8 +21,8 @@ from ropes.report.figures import (
     styled,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
-from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import RENDERERS, counted, fixed, in_words, joint_label, origin
+from ropes.report.table import Entry, Table, grouped, mse_entry, named_once
+from ropes.report.words import RENDERERS, fixed, in_words, joint_label
 from ropes.simulation.camera_levels import LEVELS
 
 #: Renderer and level of the camera's faults.
@@ -44,7 +44,8 @@ def training_images(cell: JointErrors) -> Images:
     return cell.trained_renderer or renderer, cell.trained_camera or camera
 
 
-def _fit(cell: JointErrors) -> Fit:
+def fit_of(cell: JointErrors) -> Fit:
+    """Method and number of anchors of a cell."""
     return method_of(cell.method), cell.anchors or 0
 
 
@@ -86,8 +87,8 @@ class CameraErrors:
 
         None where there is no such fit, and for that fit itself.
         """
-        sought = (tested_images(cell)[0], "clean"), _fit(cell), cell.joint
-        clean = next((each for each in self.own if (tested_images(each), _fit(each), each.joint) == sought), None)
+        sought = (tested_images(cell)[0], "clean"), fit_of(cell), cell.joint
+        clean = next((each for each in self.own if (tested_images(each), fit_of(each), each.joint) == sought), None)
         if cell.mse is None or clean is None or clean is cell or not clean.mse:
             return None
         return cell.mse / clean.mse
@@ -113,13 +114,17 @@ def errors_by_camera(found: Results) -> tuple[CameraErrors, ...]:
 
 def _comparable(cells: Sequence[JointErrors]) -> list[JointErrors]:
     """Measured cells without squares, calibrated as the paper's, in the order of tables."""
-    shown = [cell for cell in calibrated_as_the_paper(cells) if cell.occlusion == 0 and cell.mse is not None]
+    return in_order(cell for cell in calibrated_as_the_paper(cells) if cell.occlusion == 0 and cell.mse is not None)
+
+
+def in_order(cells: Iterable[JointErrors]) -> list[JointErrors]:
+    """The cells in the order of tables."""
     return sorted(
-        shown,
+        cells,
         key=lambda cell: (
             _place(tested_images(cell)),
             _place(training_images(cell)),
-            _fit(cell),
+            fit_of(cell),
             cell.split,
             cell.joint,
         ),
@@ -148,7 +153,7 @@ def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
     ):
         lines: list[tuple[str, Sequence[object]]] = []
         for (tested, trained, (method, anchors)), own in grouped(
-            cells, lambda cell: (tested_images(cell), training_images(cell), _fit(cell))
+            cells, lambda cell: (tested_images(cell), training_images(cell), fit_of(cell))
         ).items():
             at = {cell.joint: cell for cell in own}
             images = [f"{RENDERERS[renderer]}, {camera}" for renderer, camera in (tested, trained)]
@@ -175,7 +180,7 @@ def figure(errors: CameraErrors) -> Figure:
     Colours are renderers and methods; lines of fewer anchors are paler.
     """
     levels = sorted({tested_images(cell)[1] for cell in errors.own}, key=list(LEVELS).index)
-    series = grouped(errors.own, lambda cell: (tested_images(cell)[0], *_fit(cell)))
+    series = grouped(errors.own, lambda cell: (tested_images(cell)[0], *fit_of(cell)))
     kinds = list(dict.fromkeys((renderer, method) for renderer, method, _ in series))
     mark_of = dict(zip(kinds, marks(len(kinds)), strict=True))
     most = max(anchors for *_, anchors in series)
@@ -195,20 +200,3 @@ def figure(errors: CameraErrors) -> Figure:
         panel.set_xticks(range(len(levels)), levels)
 
     return error_panels(errors.joints, draw, height=2.6)
-
-
-def cameras_markdown(found: Results) -> str:
-    """Figures and tables of all settings and splits, for a page in docs/, and the origin of the numbers."""
-    parts = []
-    for errors in errors_by_camera(found):
-        heading = in_words(errors.setup, 0, errors.split)
-        picture = f"../results/{found.name}-{found.preset}-{errors.kind}.png"
-        parts += [f"**{heading}**", f"![Error by camera level]({picture})"]
-        parts += [text for words, table in tables(errors) for text in (words, table.markdown())]
-    seeds = counted(len({row.seed for row in found.rows}), "training seed")
-    note = (
-        f"MSE in rad², ± over test draws of {seeds}, bold where it reaches the paper's ROPES. In brackets: the ratio "
-        "to the fit on clean images of the tested renderer, with the same method and number of anchors. Coordinates of "
-        f"methods without labels become radians by a line fitted on {CALIBRATION_LABELS:,} labels of the test images. "
-    )
-    return paragraphs(*parts, note + origin(found))

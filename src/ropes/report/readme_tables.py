@@ -21,8 +21,9 @@ from ropes.evaluation.results import Results
 from ropes.report import robot_hours
 from ropes.report.actions import action_markdown
 from ropes.report.benchmark import benchmark_markdown
-from ropes.report.cameras import cameras_markdown
+from ropes.report.cameras_markdown import cameras_markdown
 from ropes.report.curves import overtaken_markdown
+from ropes.report.fit_times import fit_times_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.origins import devices, require_alike
@@ -114,13 +115,15 @@ def _joined(found: Results, *others: Results) -> Results:
 
 
 def _written(found: Results) -> str:
-    """The tables of an experiment: joint angles, then models, then actions; five experiments have their own form."""
+    """The tables of an experiment: joint angles, then models, then actions; six experiments have their own form."""
     if found.name == "cameras":
         return cameras_markdown(found)
     if found.name == "coverage":
         return coverage_markdown(found)
     if found.name == "eq3":
         return objectives_markdown(found)
+    if found.name == "resolution":
+        return f"{markdown(found)}\n{fit_times_markdown(found)}"
     if found.name == robot_hours.NAME:
         return robot_hours.robot_hours_markdown(found)
     if found.freed_rows:

@@ -194,11 +194,16 @@ class FitRow(MeasuredRow):
         weights: digest of the run's weights, see `ropes.methods.weights.weights_digest`.
         data_checksum: checksum of the images and regimes of its training data.
         version: version of the package that began the run.
+        seconds: duration of the training of all networks, without the preparation of images; None in files of earlier
+            versions.
     """
+
+    added = ("seconds",)
 
     weights: str
     data_checksum: str
     version: str
+    seconds: Amount | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
