@@ -21,6 +21,7 @@ from ropes.methods.passers_by import fit as passers_by
 from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import Optimisation
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
+from ropes.methods.supervised import fit as supervised
 from ropes.methods.training.registration import read_registration
 from ropes.methods.uncertainty.annotations import reasons, unreadable
 from ropes.methods.uncertainty.drift import Drift
@@ -93,6 +94,25 @@ def test_every_joint_method_learns_from_registered_frames(method: str, recorded:
     assert read_registration(tmp_path / "run") is not None
     images = Estimator.load(tmp_path / "run").images(open_dataset(recorded), "test-id", 3)
     assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(images)).all()
+
+
+def test_cnn_augments_recordings_alone(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renderings = tiny.write_data(tmp_path / "renderings", tests=0)
+    recipe, kinds = tiny.short(tiny.recipe_of("cnn")), {"recorded": recorded, "rendered": renderings}
+    for kind, data in kinds.items():
+        fit(data, tmp_path / kind, recipe, 0, method="cnn", show=False)
+    monkeypatch.setattr(supervised, "jitter_of", lambda registration: None)
+    for kind, data in kinds.items():
+        fit(data, tmp_path / f"{kind} plain", recipe, 0, method="cnn", show=False)
+    weights, summaries = (
+        {run.name: (run / "angles" / file).read_bytes() for run in tmp_path.iterdir() if run != renderings}
+        for file in ("weights.safetensors", "stage.json")
+    )
+    assert weights["recorded"] != weights["recorded plain"]
+    assert weights["rendered"] == weights["rendered plain"]
+    digests = {name: json.loads(text)["fingerprint"] for name, text in summaries.items()}
+    assert digests["recorded"] != digests["recorded plain"]
+    assert digests["rendered"] == digests["rendered plain"]
 
 
 @pytest.mark.any_processor
@@ -224,6 +244,7 @@ def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
     registration = read_registration(tmp_path / "run")
     assert registration is not None
     assert registration.cleaner is not None
+    assert "cleaner" in json.loads((tmp_path / "run" / TRAINING_FILE).read_text())["provenance"]["seconds"]
     dataset = open_dataset(visited)
     frames = torch.from_numpy(dataset.read_images(dataset.frames("test-id").index))
     background = registration.background.mul(255).round()

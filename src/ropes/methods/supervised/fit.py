@@ -24,6 +24,7 @@ from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.supervised.labels import Labels, angles_checksum, choose_labels
 from ropes.methods.supervised.stages import AngleStage, PretrainingStage
+from ropes.methods.training.augmentation import JITTER, jitter_of
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
@@ -219,8 +220,11 @@ def _fit_angles(
             torch.from_numpy(held.pixels(evaluated)),
             torch.from_numpy(labels.angles[labels.held[evaluated]]).float(),
         ),
+        jitter=jitter_of(context.registration) if isinstance(network, AngleCNN) else None,
     )
     version = [NETWORK] if isinstance(network, AngleCNN) else []
     settings = recipe_to_dict(recipe, without=("registration",))
+    if stage.jitter is not None:
+        settings["jitter"] = JITTER
     fingerprint = context.digest("angles", settings, context.run.angles_checksum, *version)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

@@ -8,7 +8,7 @@ from torch.nn import functional
 from ropes.common.seeds import generator
 from ropes.methods.recipes import JointNetRecipe, Optimisation
 from ropes.methods.supervised.blocks import draw_blocks
-from ropes.methods.training.augmentation import erase, random_crops
+from ropes.methods.training.augmentation import Jitter, erase, random_crops
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.methods.training.stage import Stage
 from ropes.models.angles import AngleCNN, AngleTransformer
@@ -85,6 +85,7 @@ class AngleStage(BestWeightsStage):
         erased: share of the images with random erasing.
         channels: planes of a view.
         held_out: uint8 (n, P, S, S) of P planes, and angles (n, d) in radians.
+        jitter: augmentation of recorded frames; None for renderings.
     """
 
     network: AngleCNN | AngleTransformer
@@ -101,14 +102,16 @@ class AngleStage(BestWeightsStage):
         erased: float,
         channels: int,
         held_out: tuple[Tensor, Tensor],
+        jitter: Jitter | None = None,
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
-        self.erased, self.channels, self.held_out = erased, channels, held_out
+        self.erased, self.channels, self.held_out, self.jitter = erased, channels, held_out, jitter
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images, uint8 (B, P, S, S), and angles (B, d) in radians → loss."""
         images, angles = batch
-        predicted = self.spread(self.network, erase(images, self.erased, self.channels))
+        changed = images if self.jitter is None else self.jitter(images)
+        predicted = self.spread(self.network, erase(changed, self.erased, self.channels))
         error = (predicted - angles) / self.network.radians.deviation
         loss = error.square().mean()
         self.note(loss=loss)
