@@ -1,22 +1,24 @@
 """Measures the speed of rendering, and how much simplified meshes change the images, in one run on one machine.
 
-    python -m benchmarks.rendering [--seconds 5] [--out FILE]
+    python -m benchmarks.rendering [--seconds 5] [--out results/rendering.json] [--page]
 
 Needs the extras `bench` (panda-gym) and `mujoco`. Seconds on one core are processor time, so that other work on the
-machine changes the ratios little. Images per second on all cores are by wall-clock time.
+machine changes the ratios little. Images per second on all cores are by wall-clock time; the load is the machine's mean
+number of running processes in the minute before the end. With --page, the table is written to docs/data.md.
 """
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures import options, publish
+from benchmarks.figures import described, keep, options, origin, table
 from ropes.causal.scm import CausalModel
 from ropes.common import png
 from ropes.common.hardware import usable_cores
@@ -25,6 +27,7 @@ from ropes.simulation.scene import ArmScene, Mesh
 from ropes.simulation.settings import Setting, setting_named
 from ropes.simulation.workers import UNIT, arm_scene, render_poses
 
+PAGE = Path(__file__).parents[1] / "docs" / "data.md"
 SIZE = 128
 SETTING = "panda-2c-independent"
 
@@ -148,11 +151,45 @@ def measure(seconds: float) -> dict[str, float]:
     }
 
 
+def written(found: Mapping[str, Any]) -> str:
+    """The table of such figures in Markdown, and what they are of."""
+    of = found["figures"]
+    rows = [
+        [words, f"{of[f'{name}_ms']:.2f}", f"{1e3 / of[f'{name}_ms']:.0f}"]
+        for words, name in (
+            ("panda-gym's own `render()`", "panda_gym"),
+            ("panda-gym's own `render()`, the arm alone", "panda_gym_arm_alone"),
+            ("PyBullet, `white`, full meshes", "ours_full"),
+            ("PyBullet, `white`", "ours_simplified"),
+            ("PyBullet, `white`, with PNG", "ours_simplified_with_png"),
+            ("PyBullet, `panda-gym`", "ours_on_panda_gyms_scene"),
+            ("MuJoCo, `room`, full meshes", "mujoco_full"),
+            ("MuJoCo, `room`", "mujoco"),
+            ("MuJoCo, `room`, in colour", "mujoco_in_colour"),
+            ("MuJoCo, `room`, in colour, with PNG", "mujoco_in_colour_with_png"),
+        )
+    ]
+    bullet, mujoco = of["images_per_second_all_cores"], of["mujoco_images_per_second_all_cores"]
+    return (
+        f"{table(['Panda at 128×128', 'ms an image', 'images/s, one core'], rows)}\n"
+        f"Meshes are simplified unless stated otherwise. With {of['cores']} processes at once and PNG, PyBullet draws "
+        f"{bullet:.0f} images of `white` a second by the clock, MuJoCo {mujoco:.0f} of `room` in colour. "
+        f"{origin(found)}; load {of['load']:.1f}.\n"
+    )
+
+
 def main() -> None:
+    """Measure and print the table."""
     parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
-    given = parser.parse_args()
-    publish(measure(given.seconds), given.out)
+    parser.add_argument("--page", action="store_true", help="also write the table of docs/data.md")
+    given, began = parser.parse_args(), time.monotonic()
+    figures = {
+        name: value if isinstance(value, int) else float(f"{value:.4g}")
+        for name, value in measure(given.seconds).items()
+    }
+    found = {**described(began), "figures": figures}
+    keep(found, "rendering", written(found), given.out, PAGE if given.page else None)
 
 
 if __name__ == "__main__":

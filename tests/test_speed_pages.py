@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import export_latency, live, video_import
+from benchmarks import export_latency, live, rendering, video_import
 from ropes.common.files import read_json
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -47,6 +47,7 @@ def test_both_runtimes_are_in_the_table() -> None:
         ("live", "live-filter", live.PAGE, lambda found: live.filter_table(found["filter"])),
         ("video-import", "video-import", video_import.PAGE, video_import.written),
         ("export-latency", "export-latency", export_latency.PAGE, export_latency.written),
+        ("rendering", "rendering", rendering.PAGE, rendering.written),
     ],
 )
 def test_pages_have_the_stored_figures(
