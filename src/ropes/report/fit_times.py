@@ -4,14 +4,17 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, over_seeds
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
-from ropes.report.table import Table, grouped, paragraphs
+from ropes.report.table import Table, paragraphs
 from ropes.report.words import fixed
 
 
 def fit_times(found: Results) -> dict[tuple[str, str], float]:
     """Setup and method → seconds of the training, mean over seeds; fits of earlier versions have none."""
-    timed = grouped((row for row in found.fit_rows if row.seconds is not None), lambda row: (row.setup, row.method))
-    return {fit: sum(row.seconds for row in rows) / len(rows) for fit, rows in timed.items()}
+    times: dict[tuple[str, str], list[float]] = {}
+    for row in found.fit_rows:
+        if row.seconds is not None:
+            times.setdefault((row.setup, row.method), []).append(row.seconds)
+    return {fit: sum(seconds) / len(seconds) for fit, seconds in times.items()}
 
 
 def time_entries(seconds: float, reference: float | None) -> list[str]:
