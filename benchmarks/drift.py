@@ -1,15 +1,18 @@
 """Measures the smallest drift of a joint and the smallest move of a camera that `ropes check` finds.
 
-    python -m benchmarks.drift RUN --setting SETTING [--scene SCENE] [--frames 500] [--out FILE] [--page]
+    python -m benchmarks.drift RUN --setting SETTING [--scene SCENE] [--frames 500] [--camera-seed 0] [--out FILE]
+        [--page]
 
 RUN is a calibrated run, or the name of a packaged estimator, of the cameras of SETTING.  In each recording the arm
 travels between random poses of its observational distribution, at 10 frames a second.  Eight recordings of --frames
-frames are rendered at each level of camera faults; their first 200 frames are tested too.  Each one is compared with
+frames are rendered at each level of camera faults; their first 200 frames are tested too.  They are of the same cameras
+as the data set of the fit, with its lens, dust and cables, if --camera-seed is its --seed.  Each one is compared with
 each other one as its reference, and with nothing, by the functions of `ropes check`.  A number of degrees is found if
 the interval excludes 0.  Offsets, trends and steps are added to the logged angles; moves of a camera are shifts of its
 images.  The last table has simulated errors of first order, by their correlation from frame to frame.
 """
 
+import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -19,22 +22,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from scipy import ndimage
 
 from benchmarks.drift_alarms import alarm_rows, alarm_table
+from benchmarks.drift_cameras import AFTER, BEFORE, camera_rows, camera_tables
 from benchmarks.figures import described, keep, options, table
 from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.data.recordings.plan import ImportOptions
 from ropes.errors import UserError
-from ropes.evaluation.drift.camera import camera_drift
 from ropes.evaluation.drift.frames import LoggedFrames, read_frames
 from ropes.evaluation.drift.seen import Seen, calibrated_offsets, calibration_of, reference_offsets, see
 from ropes.evaluation.drift.statistics import FEWEST_FRAMES, Drift, ReferenceOffset, drifts
 from ropes.inference.estimator import Estimator
-from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.settings import Setting, setting_named
@@ -50,10 +50,6 @@ SHORT = 200
 FOUND = 0.9
 #: Degrees whose detection is counted.
 DEGREES = (2, 5, 17)
-#: Moves of a camera in pixels, directions in degrees, frames before and after the move.
-MOVES, DIRECTIONS, BEFORE, AFTER = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0), (20, 110, 200, 290), 30, 10
-#: Frames of a camera's reference.
-REFERENCE = 200
 
 
 @dataclass(frozen=True)
@@ -87,13 +83,18 @@ def trajectory(goals: Floats, frames: int) -> Floats:
     raise ValueError(f"{len(goals)} goals are too few for {frames} frames")
 
 
-def recorded(folder: Path, estimator: Estimator, setting: Setting, frames: int, level: str, seed: int) -> Recorded:
+def faults_of(level: str, frames: int, number: int, camera_seed: int) -> Recordings | None:
+    """The faults of the cameras in one recording: cameras of one seed are the same ones in all recordings."""
+    return None if level == "clean" else Recordings(level, ((f"drift {number}", frames),), camera_seed)
+
+
+def recorded(
+    folder: Path, estimator: Estimator, setting: Setting, frames: int, number: int, faults: Recordings | None
+) -> Recorded:
     """Render one recording into a folder of frames with a log, and read it as `ropes check` does."""
     model = setting.splits["train"]
-    angles = trajectory(model.sample_observational(generator(seed, "drift"), frames), frames)
-    faults, states = None, angles
-    if level != "clean":
-        faults = Recordings(level, (("recording", frames),), seed)
+    angles = states = trajectory(model.sample_observational(generator(number, "drift"), frames), frames)
+    if faults is not None:
         states = np.column_stack([angles, np.zeros(frames), np.arange(frames)])
     for camera in setting.cameras:
         (folder / camera.name).mkdir(parents=True)
@@ -152,27 +153,7 @@ def step_row(pairs: Sequence[tuple[Recorded, Sequence[ReferenceOffset]]]) -> dic
     return row
 
 
-def camera_rows(found: Sequence[Recorded]) -> list[dict[str, Any]]:
-    """Share of moves of each size that are found within `AFTER` frames, against the next recording as the reference."""
-    run, rows = found[0].frames.run, []
-    for k, camera in enumerate(run.cameras):
-        view = slice(k * run.channels, (k + 1) * run.channels)
-        moved: dict[float, list[bool]] = {move: [] for move in MOVES}
-        for number, one in enumerate(found):
-            pixels = one.seen.pixels[: BEFORE + AFTER, view]
-            reference = found[(number + 1) % len(found)].seen.pixels[:, view]
-            registration = Registration.of_camera(reference[:: max(1, len(reference) // REFERENCE)])
-            scale, angle = max(run.shapes[k][:2]) / pixels.shape[-1], np.radians(DIRECTIONS[number % len(DIRECTIONS)])
-            for move in MOVES:
-                shift = (0, 0, move / scale * np.sin(angle), move / scale * np.cos(angle))
-                after = ndimage.shift(pixels[BEFORE:].numpy().astype(float), shift, order=3, mode="nearest")
-                whole = torch.cat([pixels[:BEFORE], torch.from_numpy(after.round().clip(0, 255).astype(np.uint8))])
-                moved[move].append(camera_drift(camera, whole, registration, scale=scale).moved)
-        rows += [{"camera": camera, "pixels": move, "found": float(np.mean(each))} for move, each in moved.items()]
-    return rows
-
-
-def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, Any]:
+def measured(estimator: Estimator, setting: Setting, frames: int, camera_seed: int) -> dict[str, Any]:
     """All rows.
 
     Raises:
@@ -187,7 +168,15 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
     for level in LEVELS:
         with tempfile.TemporaryDirectory() as folder:
             found = [
-                recorded(Path(folder, str(seed)), estimator, setting, frames, level, seed) for seed in range(RECORDINGS)
+                recorded(
+                    Path(folder, str(number)),
+                    estimator,
+                    setting,
+                    frames,
+                    number,
+                    faults_of(level, frames, number, camera_seed),
+                )
+                for number in range(RECORDINGS)
             ]
             usual = [reference_offsets(one.frames, one.seen) for one in found]
             for length in sorted({min(SHORT, frames), frames}):
@@ -197,28 +186,26 @@ def measured(estimator: Estimator, setting: Setting, frames: int) -> dict[str, A
                 alone = [(one, calibrated_offsets(estimator, one.seen.stds)) for one in part]
                 joints.append({"level": level, "compared_with": "a reference", **joint_row(compared), **steps})
                 joints.append({"level": level, "compared_with": "nothing", **joint_row(alone)})
-            cameras += [{"level": level, **row} for row in camera_rows(found)]
+            seen = [one.seen.pixels for one in found]
+            cameras += [{"level": level, **row} for row in camera_rows(estimator.run, seen)]
             flagged[level] = float(np.mean([one.seen.flagged for one in found]))
     return {"joint_rows": joints, "camera_rows": cameras, "alarm_rows": alarm_rows(), "flagged": flagged}
 
 
+def heading(joint: str) -> str:
+    """Of a joint's column: "J4" for a Panda's, the name of any other one."""
+    return re.sub(r"^panda_joint(?=\d$)", "J", joint)
+
+
 def written(found: Mapping[str, Any]) -> str:
     """The Markdown tables."""
-    heads = ["smallest drift found, °", *(f"J{joint[-1]}" for joint in found["joints"]), "false alarms"]
+    heads = ["smallest drift found, °", *map(heading, found["joints"]), "false alarms"]
     lines = []
     for row in found["joint_rows"]:
         beside = f"{row['level']}, {row['frames']} frames, compared with {row['compared_with']}"
         for kind, words in (("offset", "offset"), ("trend", "trend over the recording")):
             alarms = f"{round(row['false_alarms'] * row['draws'])} of {row['draws']}" if kind == "offset" else ""
             lines.append([f"{words}; {beside}", *(f"{value:.1f}" for value in row[kind]), alarms])
-    pixels = sorted({row["pixels"] for row in found["camera_rows"]})
-    moves = []
-    for level in dict.fromkeys(row["level"] for row in found["camera_rows"]):
-        shares = [
-            np.mean([row["found"] for row in found["camera_rows"] if (row["level"], row["pixels"]) == (level, each)])
-            for each in pixels
-        ]
-        moves.append([f"{level}: found within {found['after']} frames", *(f"{share:.0%}" for share in shares)])
     said = (
         f"{found['run']}, {found['setting']}, scene {found['scene']}: {found['recordings']} recordings of "
         f"{found['frames']} frames a level, at {RATE:g} frames a second and {SPEED:g} rad/s; {found['device']}, "
@@ -234,8 +221,8 @@ def written(found: Mapping[str, Any]) -> str:
         if f"step_{degrees}_found" in row
     ]
     heads_of_steps = ["offset of one joint since the middle, found in", *heads[1:-1]]
-    of_moves = table(["camera moved by, pixels", *(f"{each:g}" for each in pixels)], moves)
-    tables = [table(heads, lines), table(heads_of_steps, steps), of_moves, alarm_table(found["alarm_rows"])]
+    cameras = camera_tables(found["camera_rows"], found["frames"])
+    tables = [table(heads, lines), table(heads_of_steps, steps), *cameras, alarm_table(found["alarm_rows"])]
     return "\n".join([*tables, f"{said}\n"])
 
 
@@ -246,15 +233,17 @@ def main() -> None:
     parser.add_argument("--setting", default="panda-2c-independent")
     parser.add_argument("--scene", default="panda-gym")
     parser.add_argument("--frames", type=int, default=500)
+    parser.add_argument("--camera-seed", type=int, default=0, help="seed of the data set of the fit, of its cameras")
     parser.add_argument("--page", action="store_true", help="also write the tables of docs/drift.md")
     arguments, began = parser.parse_args(), time.monotonic()
     estimator = Estimator.load(find_run(arguments.run))
     setting = replace(setting_named(arguments.setting), scene=arguments.scene)
-    rows = measured(estimator, setting, arguments.frames)
+    rows = measured(estimator, setting, arguments.frames, arguments.camera_seed)
     of = {"run": Path(arguments.run).name, "setting": arguments.setting, "scene": arguments.scene}
     command = f"python -m benchmarks.drift {arguments.run} --setting {arguments.setting} --scene {arguments.scene}"
     sizes = {"frames": arguments.frames, "recordings": RECORDINGS, "after": AFTER, "share_found": FOUND}
-    of |= {"joints": estimator.run.joints, "command": f"{command} --frames {arguments.frames}", **sizes}
+    command += f" --frames {arguments.frames} --camera-seed {arguments.camera_seed}"
+    of |= {"joints": estimator.run.joints, "command": command, "camera_seed": arguments.camera_seed, **sizes}
     found = {**described(began), **of, **rows}
     keep(found, "drift", written(found), arguments.out, PAGE if arguments.page else None)
 
