@@ -83,6 +83,7 @@ def test_every_figure_has_one_row_with_its_conditions(found: Results) -> None:
     assert short == {
         ("joint", "id", "j1", "mcc_mean"): (0.9, "1"),
         ("joint", "id", "j1", "mcc_std"): (0.1, "1"),
+        ("joint", "id", "j1", "rms_deg"): (pytest.approx(8.103, abs=1e-3), "°"),
         ("joint", "id", "j1", "mse_mean"): (0.02, "rad²"),
         ("joint", "id", "j1", "mse_std"): (0.01, "rad²"),
         ("trust", "ood", "j1", "coverage"): (0.88, "1"),
@@ -118,7 +119,7 @@ def test_the_command_writes_one_file_of_several_results(
         results.write(tmp_path / name / "results.json", found)
     one = tmp_path / "one" / "results.csv"
     assert cli.main(["csv", str(tmp_path / "one")]) == 0
-    assert f"wrote {one}: 25 figures" in capsys.readouterr().out
+    assert f"wrote {one}: 26 figures" in capsys.readouterr().out
     with one.open(encoding="utf-8", newline="") as stream:
         read = list(csv.DictReader(stream))
     assert tuple(read[0]) == COLUMNS
@@ -136,7 +137,7 @@ def test_the_command_writes_one_file_of_several_results(
     )
     both = ["csv", str(tmp_path / "one"), str(tmp_path / "other" / "results.json")]
     assert cli.main([*both, "--out", str(tmp_path / "both.csv")]) == 0
-    assert len((tmp_path / "both.csv").read_text(encoding="utf-8").splitlines()) == 51
+    assert len((tmp_path / "both.csv").read_text(encoding="utf-8").splitlines()) == 53
     assert cli.main(both) == 2
     assert "2 results need the name of one file; give --out" in capsys.readouterr().err
 

@@ -264,7 +264,7 @@ def test_from_pretrained_downloads_only_on_request(
 def test_the_card_of_an_evaluated_run_has_its_metrics(exported: Path) -> None:
     card = ModelCard.load(exported / "README.md")
     kinds = {(result.dataset_split, result.metric_type) for result in card.data.eval_results}
-    assert kinds == {("test-id", "mse"), ("test-id", "mcc")}
+    assert kinds == {("test-id", "rmse"), ("test-id", "mse"), ("test-id", "mcc")}
     assert "## Figures" in card.text
     assert "tiny is an export of the estimator below: `model.onnx`" in card.text
     assert json.loads((exported / "config.json").read_text())["compared"]["images"] == "data set"

@@ -9,6 +9,7 @@ from ropes.evaluation.paper import ONE_CAMERA
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.report.html import write_report
+from ropes.report.markdown import markdown
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -63,3 +64,8 @@ def numbers_only(folder: Path, *rows: Row) -> str:
     results.write(folder / "results.json", content)
     write_report(folder, folder / "report.html")
     return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def squared(found: Results) -> str:
+    """The second Markdown table, of squared errors, and what follows it."""
+    return markdown(found).partition("MSE, rad²:\n\n")[2]

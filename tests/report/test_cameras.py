@@ -90,7 +90,7 @@ FOUND = Results(
 
 
 def test_ratios_are_relative_to_clean_images_of_the_same_renderer() -> None:
-    own, transferred = (table.markdown().splitlines() for _, table in tables(errors_by_camera(FOUND)[0]))
+    _, _, own, transferred = (table.markdown().splitlines() for _, table in tables(errors_by_camera(FOUND)[0]))
     assert own[0] == "| images | method | anchors | joint 1 |"
     assert own[2:10] == [
         "| PyBullet, clean | anchored | 1,000 | **0.020** ± 0.001 |",
@@ -114,11 +114,25 @@ def test_ratios_are_relative_to_clean_images_of_the_same_renderer() -> None:
     ]
 
 
+def test_degrees_come_before_squared_errors() -> None:
+    named = list(tables(errors_by_camera(FOUND)[0]))
+    assert [words for words, _ in named] == [
+        "RMS error, °, test images like the training images:",
+        "RMS error, °, other test images than the training images:",
+        "MSE, rad², test images like the training images:",
+        "MSE, rad², other test images than the training images:",
+    ]
+    own = named[0][1].markdown().splitlines()
+    assert own[2] == "| PyBullet, clean | anchored | 1,000 | **8.1** |"
+    assert own[6] == "| PyBullet, webcam | anchored | 1,000 | **9.6** (1.40×) |"
+    assert own[-1] == "| the paper's ROPES |  |  | 16.5 |"
+
+
 def test_each_split_has_its_own_numbers() -> None:
     id_, ood = errors_by_camera(FOUND)
     assert (id_.split, ood.split) == ("id", "ood")
     assert ood.transferred == ()
-    ((_, table),) = tables(ood)
+    _, (_, table) = tables(ood)
     assert table.markdown().splitlines()[2] == "| PyBullet, clean | anchored | 1,000 | **0.030** ± 0.001 |"
     assert ood.paper("panda_joint1") == 0.084
 
@@ -178,7 +192,7 @@ def test_camera_errors_appear_in_the_page_and_the_report(tmp_path: Path) -> None
 def test_note_states_the_metric_seeds_and_preset() -> None:
     note = " ".join(cameras_markdown(FOUND).splitlines()[-1].split())
     assert note.startswith(
-        "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES."
+        "First RMS errors in degrees, then MSE in rad², ± over test draws of 1 training seed, bold where it reaches"
     )
     assert note.endswith("Preset compact, 2 cores, 1 minutes.")
 

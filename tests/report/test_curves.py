@@ -15,8 +15,8 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
 from ropes.report.curves import described, error_curves, series
 from ropes.report.html import write_report
-from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
+from tests.report.pages import squared
 
 FITS: dict[str, dict[str, Any]] = {
     "anchored@250-anchors": {"anchors": 250, "image_size": 128, "erased": 0.0},
@@ -103,7 +103,7 @@ def test_label_free_calibration_has_its_own_line() -> None:
 
 
 def test_table_states_the_training_data_of_each_fit() -> None:
-    lines = markdown(FOUND).splitlines()
+    lines = squared(FOUND).splitlines()
     assert lines[0] == "| test data | training data | joint 1 | joint 2 |"
     fits = ["250 anchors, 128 px ¹", "500 anchors, 128 px ¹", "1,000 anchors, 128 px ¹"]
     squares = "1,000 anchors, 128 px, squares in 50% of the training images ¹"
@@ -120,14 +120,14 @@ def test_table_states_the_training_data_of_each_fit() -> None:
 
 def test_two_methods_on_the_same_data_have_separate_lines() -> None:
     others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
-    table = markdown(replace(FOUND, rows=ROWS + others))
+    table = squared(replace(FOUND, rows=ROWS + others))
     assert table.count("| anchored: 250 anchors, 128 px ¹ | ") == table.count("| ldr: 250 anchors, 128 px ² | ") == 4
     assert "With lines fitted on 1,000 labels (of shifted poses under shift) unless stated otherwise." in table
 
 
 def test_lines_of_unshifted_poses_have_their_own_rows_on_shifted_ones() -> None:
     shifted = [replace(row, mse_mean=9.0) for row in ROWS if row.split == "ood" and row.method.startswith("anchored@5")]
-    table = markdown(replace(FOUND, shift_rows=tuple(shifted)))
+    table = squared(replace(FOUND, shift_rows=tuple(shifted)))
     told = [line.split(" | ")[1:3] for line in table.splitlines() if "not shifted" in line and line.startswith("| ")]
     assert told == [["500 anchors, 128 px; not shifted ¹", "9.000 ± 0.001"]] * 2
     assert 'called "not shifted"; the paper does not say which.' in " ".join(table.split())

@@ -16,6 +16,7 @@ from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import methods_of
 from ropes.report.differences import Marks, beside_the_paper, of_condition, of_method, reached_by_method
 from ropes.report.markdown import markdown
+from tests.report.pages import squared
 
 REPOSITORY = Path(__file__).parents[2]
 MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?=$|: MCC|: R²)")
@@ -99,7 +100,7 @@ def test_page_and_terminal_list_differences_in_one_sentence() -> None:
 
 @pytest.mark.parametrize("name", ["panda-2c", "table1", "table2", "curves"])
 def test_every_row_beside_a_published_one_has_a_mark(name: str) -> None:
-    table, notes, about = markdown(results.read(REPOSITORY / "results" / f"{name}-compact.json")).split("\n\n", 2)
+    table, notes, about = squared(results.read(REPOSITORY / "results" / f"{name}-compact.json")).split("\n\n", 2)
     lines = [line.strip("|").split(" | ") for line in table.splitlines()[2:]]
     ours = [line[1] for line in lines if not line[1].startswith(("the paper's", "our test angles"))]
     assert len(ours) < len(lines)

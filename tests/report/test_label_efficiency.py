@@ -14,8 +14,8 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
 from ropes.report.curves import efficiency_figure, label_curves, overtaken, overtaken_markdown, overtaken_table
 from ropes.report.html import write_report
-from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
+from tests.report.pages import squared
 
 SHARES = {0.01: 1300, 0.05: 6500, 0.1: 13000, 1.0: 130000}
 
@@ -88,7 +88,7 @@ def test_pages_have_the_number_of_labels_for_equal_errors() -> None:
 
 
 def test_readme_has_a_line_per_label_count() -> None:
-    table = markdown(a_table())
+    table = squared(a_table())
     lines = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
     block = [line[1:3] for line in lines[2:]][: len(lines[2:]) // 2]
     assert block == [
@@ -110,7 +110,7 @@ def test_table_has_a_block_per_square_size() -> None:
         for each in a_table().rows
         if each.split == "id" and each.label_share is None
     ]
-    lines = markdown(replace(a_table(), rows=a_table().rows + tuple(hidden))).splitlines()
+    lines = squared(replace(a_table(), rows=a_table().rows + tuple(hidden))).splitlines()
     start = next(index for index, line in enumerate(lines) if "independent joints, 16 px occluded |" in line)
     assert lines[start + 1].startswith("|  | the paper's ROPES | 0 + 1,000 | 0.089 |")
     assert lines[start + 5].startswith("|  | the paper's RoboPEPP | 260,000 | 0.016 |")
@@ -120,7 +120,7 @@ def test_label_free_figure_needs_all_seeds() -> None:
     rows = [each for each in a_table().rows if not (each.seed == 1 and each.labels == each.calibration_labels == 0)]
     curves = label_curves(over_seeds(rows))[0]
     assert curves.unlabelled["anchored"]["panda_joint1"].calibration_labels == 1000
-    assert "| anchored ¹ | 0 + 1,000 |" in markdown(replace(a_table(), rows=tuple(rows)))
+    assert "| anchored ¹ | 0 + 1,000 |" in squared(replace(a_table(), rows=tuple(rows)))
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.report.markdown import markdown
 from ropes.report.readme_tables import update
+from tests.report.pages import squared
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -30,7 +31,7 @@ def found(*rows: Row) -> Results:
 
 
 def test_table_matches_hand_calculation() -> None:
-    text = markdown(found(row(2, 0.95, 0.06), row(4, 0.9, 0.02)))
+    text = squared(found(row(2, 0.95, 0.06), row(4, 0.9, 0.02)))
     assert text.splitlines() == [
         "| test data | method | labels | joint 2 | joint 4 |",
         "| --- | --- | ---: | ---: | ---: |",
@@ -52,7 +53,7 @@ def test_table_matches_hand_calculation() -> None:
 
 def test_occlusions_and_splits_have_separate_blocks() -> None:
     rows = [row(1, 0.9, 0.05, TWO_CAMERAS, split=split, occlusion=px) for split in ("ood", "id") for px in (64, 32, 0)]
-    names = [line.split(" | ")[0] for line in markdown(found(*rows)).splitlines() if " | ropes ¹ | " in line]
+    names = [line.split(" | ")[0] for line in squared(found(*rows)).splitlines() if " | ropes ¹ | " in line]
     assert names == [
         "| Two cameras, independent joints",
         "| Two cameras, independent joints, 32 px occluded",
@@ -63,29 +64,29 @@ def test_occlusions_and_splits_have_separate_blocks() -> None:
 
 def test_seed_counts_are_given_per_method_where_they_differ() -> None:
     rows = [row(2, 0.95, 0.06, seed=seed) for seed in (0, 1)] + [row(2, 0.9, 0.01, method="anchored")]
-    assert "of 1 (anchored) or 2 (ropes) training seeds, the second ± over training seeds" in markdown(found(*rows))
+    assert "of 1 (anchored) or 2 (ropes) training seeds, the second ± over training seeds" in squared(found(*rows))
     elsewhere = row(2, 0.95, 0.06, TWO_CAMERAS)
-    assert "of 1 to 2 training seeds, the second ± over training seeds" in markdown(found(*rows[:2], elsewhere))
-    text = markdown(found(*rows[:2]))
+    assert "of 1 to 2 training seeds, the second ± over training seeds" in squared(found(*rows[:2], elsewhere))
+    text = squared(found(*rows[:2]))
     assert "± over test draws of 2 training seeds, the second ± over training seeds, bold" in text
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 ± 0.000 |" in text
 
 
 def test_numbers_of_anchors_are_given_per_method_where_they_differ_and_where_they_are_not_the_papers() -> None:
     most = [row(2, 0.95, 0.06, method=method, anchors=10_000) for method in ("ropes", "ropes@logit")]
-    assert "Training anchors" not in markdown(found(*most))
+    assert "Training anchors" not in squared(found(*most))
     fewer = [row(2, 0.9, 0.01, setup, method="anchored", anchors=500) for setup in (ONE_CAMERA, TWO_CAMERAS)]
-    assert "Training anchors: 500; the paper's: 10,000." in markdown(found(*fewer))
+    assert "Training anchors: 500; the paper's: 10,000." in squared(found(*fewer))
     told = "Training anchors: 500 (anchored) or 10,000 (ropes); the paper's: 10,000."
-    assert told in markdown(found(*most, *fewer))
+    assert told in squared(found(*most, *fewer))
     variant = row(2, 0.95, 0.06, method="anchored@700-anchors", anchors=700)
-    assert "Training anchors: 500 to 700; the paper's: 10,000." in markdown(found(*fewer, variant))
+    assert "Training anchors: 500 to 700; the paper's: 10,000." in squared(found(*fewer, variant))
 
 
 def test_fewer_calibration_labels_do_not_change_the_table() -> None:
     plain = row(2, 0.95, 0.06)
     fewer = [row(2, 0.95, 0.5, calibration_labels=count) for count in (0, 10, 100)]
-    assert markdown(found(plain, *fewer)) == markdown(found(plain))
+    assert squared(found(plain, *fewer)) == squared(found(plain))
 
 
 def test_other_methods_are_compared_with_the_all_label_baseline() -> None:
@@ -95,7 +96,7 @@ def test_other_methods_are_compared_with_the_all_label_baseline() -> None:
         for split in ("id", "ood")
         for joint in (1, 2)
     ]
-    lines = markdown(found(*rows)).splitlines()
+    lines = squared(found(*rows)).splitlines()
     assert lines[2:6] == [
         "| Two cameras, independent joints | anchored ¹ | 1,000 | **0.0020** ± 0.0020 | **0.0020** ± 0.0020 |",
         "|  | ropes ² | 1,000 | **0.0020** ± 0.0020 | **0.0020** ± 0.0020 |",
@@ -103,10 +104,10 @@ def test_other_methods_are_compared_with_the_all_label_baseline() -> None:
         "|  | the paper's RoboPEPP | 260,000 | 0.003 | 0.001 |",
     ]
     assert lines[9] == "|  | the paper's RoboPEPP | 260,000 | 0.007 | 0.003 |"
-    alone = markdown(found(*(each for each in rows if each.method == "anchored"))).splitlines()
+    alone = squared(found(*(each for each in rows if each.method == "anchored"))).splitlines()
     assert alone[2:5] == [lines[2], *lines[4:6]]
-    assert "RoboPEPP" not in markdown(found(*(each for each in rows if each.method == "ropes")))
-    assert "RoboPEPP" not in markdown(found(row(2, 0.95, 0.06, ONE_CAMERA, method="anchored")))
+    assert "RoboPEPP" not in squared(found(*(each for each in rows if each.method == "ropes")))
+    assert "RoboPEPP" not in squared(found(row(2, 0.95, 0.06, ONE_CAMERA, method="anchored")))
 
 
 def test_dependent_joints_are_compared_by_correlation() -> None:
@@ -116,8 +117,8 @@ def test_dependent_joints_are_compared_by_correlation() -> None:
         for joint in (1, 5)
     ]
     free = [replace(each, calibration_labels=0, paper_mcc=None, paper_mse=None) for each in rows[:2]]
-    without = markdown(found(*rows)).splitlines()[2:8]
-    text = markdown(found(*rows, *free))
+    without = squared(found(*rows)).splitlines()[2:8]
+    text = squared(found(*rows, *free))
     lines = text.splitlines()
     assert lines[2:3] + lines[4:9] == without  # the same with a map without a label, which no correlation sees
     assert without == [
@@ -138,7 +139,7 @@ def test_dependent_joints_are_compared_by_correlation() -> None:
 def test_lines_fitted_on_unshifted_poses_follow_the_shifted_ones() -> None:
     rows = [row(joint, 0.99, 0.002, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2)]
     other = tuple(row(joint, 0.99, 0.1, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2))
-    lines = markdown(replace(found(*rows), shift_rows=other)).splitlines()
+    lines = squared(replace(found(*rows), shift_rows=other)).splitlines()
     assert lines[2].endswith("shifted poses | anchored ¹ | 1,000 | **0.0020** ± 0.0020 | **0.0020** ± 0.0020 |")
     assert 'where the labels are called "not shifted"; the paper does not say which.' in lines[-1]
     assert lines[3:5] == [
@@ -153,11 +154,20 @@ def test_label_free_method_has_its_own_line() -> None:
         for method in ("anchored", "ropes")
         for count, mse, bar in ((0, 0.003, None), (10, 0.2, None), (1000, 0.1, 0.083))
     ]
-    assert markdown(found(*rows)).splitlines()[2:5] == [
+    assert squared(found(*rows)).splitlines()[2:5] == [
         "| Two cameras, independent joints | anchored ¹ | 1,000 | 0.100 ± 0.002 |",
         "|  | anchored ¹ | 0 | **0.0030** ± 0.0020 |",
         "|  | ropes ² | 1,000 | 0.100 ± 0.002 |",
     ]
+
+
+def test_degrees_come_before_squared_errors() -> None:
+    rows = [row(2, 0.95, 0.06), row(4, 0.9, 0.02)]
+    caption, table, *rest = markdown(found(*rows)).split("\n\n")
+    assert (caption, rest[0]) == ("RMS error, °:", "MSE, rad²:")
+    lines = table.splitlines()
+    assert lines[0].endswith("| labels | joint 2 | joint 4 | all joints |")
+    assert lines[2].endswith("| ropes ² | 1,000 | 14.0 | **8.1** | **11.5** |")
 
 
 def test_label_free_tables_have_the_error_over_all_joints() -> None:
@@ -179,7 +189,7 @@ def test_label_free_tables_have_the_error_over_all_joints() -> None:
 
 
 def test_joint_without_a_number_has_an_empty_cell() -> None:
-    text = markdown(found(row(2, 0.95, 0.06), row(1, 0.9, 0.05, TWO_CAMERAS)))
+    text = squared(found(row(2, 0.95, 0.06), row(1, 0.9, 0.05, TWO_CAMERAS)))
     assert "| One camera, independent joints ¹ | ropes ² | 1,000 |  | 0.060 ± 0.002 |" in text
 
 
@@ -195,7 +205,7 @@ def test_update_writes_only_between_the_markers(readme: Path) -> None:
     folder = readme.parent / "results"
     assert update(readme, folder) == ("demo-compact",)
     text = readme.read_text()
-    assert text.startswith("before\n<!-- table:demo-compact -->\n| test data | method | labels | joint 2 |\n")
+    assert text.startswith("before\n<!-- table:demo-compact -->\nRMS error, °:\n\n| test data | method | labels |")
     assert text.endswith("minutes.\n<!-- /table -->\nafter\n")
     assert update(readme, folder, check=True) == ()
     assert update(readme, folder) == ()

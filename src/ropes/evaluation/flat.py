@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,11 +28,13 @@ COLUMNS = (
 _OF_TARGETS = {"informativeness": 0, "errors": 1, "recall": 1, "moves": 0}
 #: Tables of figures whose first keys are splits.
 _OF_SPLITS = ("accuracy", "pairs", "recall")
+#: Squared errors of joints, rad² → their roots in degrees, which are figures too.
+_IN_DEGREES = {"mse_mean": "rms_deg", "paper_mse": "paper_rms_deg"}
 #: Metric, or the field that holds it → unit; 1 for all others.
 _UNITS = {
     **dict.fromkeys(("mse_mean", "mse_std", "paper_mse"), "rad²"),
     **dict.fromkeys(("position_mm_mean", "position_mm_std", "add_mm_mean", "add_mm_std"), "mm"),
-    **dict.fromkeys(("orientation_deg_mean", "orientation_deg_std"), "°"),
+    **dict.fromkeys(("orientation_deg_mean", "orientation_deg_std", *_IN_DEGREES.values()), "°"),
     **dict.fromkeys(("contrast", "floor", "elbo", "reconstruction"), "nat"),
     "width": "rad",
     "seconds": "s",
@@ -89,6 +92,8 @@ def _of_row(row: MeasuredRow) -> Iterator[tuple[dict[str, Value], str, float]]:
             for keys, figure in _leaves(value):
                 yield _of_table(name, keys, shared, figure)
         elif not isinstance(value, str):
+            if name in _IN_DEGREES:
+                yield shared, _IN_DEGREES[name], math.degrees(math.sqrt(value))
             yield shared, name, value
 
 

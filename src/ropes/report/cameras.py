@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from markupsafe import Markup
@@ -22,7 +23,7 @@ from ropes.report.figures import (
 )
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once
-from ropes.report.words import RENDERERS, fixed, in_words, joint_label
+from ropes.report.words import RENDERERS, fixed, in_words, joint_label, rms
 from ropes.simulation.camera_levels import LEVELS
 
 #: Renderer and level of the camera's faults.
@@ -143,34 +144,36 @@ def section(source: Source) -> Iterator[Section]:
 
 
 def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
-    """Sentence and table of images like the training images, and of other images."""
+    """Sentence and table of images like the training images, and of other images: RMS in degrees, then MSE in rad²."""
     numbers = ["anchors", *map(joint_label, errors.joints)]
     theirs = [errors.paper(joint) for joint in errors.joints]
-    paper = ["", "", *("" if value is None else fixed(value) for value in theirs)]
-    for words, headings, cells, beside in (
-        ("Test images like the training images:", ("images",), errors.own, any(theirs)),
-        ("Other test images than the training images:", ("test images", "training images"), errors.transferred, False),
-    ):
+    like = "test images like the training images", ("images",), errors.own, any(theirs)
+    other = "other test images than the training images", ("test images", "training images"), errors.transferred, False
+    for in_degrees, (words, headings, cells, beside) in product((True, False), (like, other)):
+        paper = ["", "", *("" if value is None else rms(value) if in_degrees else fixed(value) for value in theirs)]
         lines: list[tuple[str, Sequence[object]]] = []
         for (tested, trained, (method, anchors)), own in grouped(
             cells, lambda cell: (tested_images(cell), training_images(cell), fit_of(cell))
         ).items():
             at = {cell.joint: cell for cell in own}
             images = [f"{RENDERERS[renderer]}, {camera}" for renderer, camera in (tested, trained)]
-            entries = [f"{anchors:,}" if anchors else "", *(_entry(errors, at.get(joint)) for joint in errors.joints)]
-            lines.append((images[0], [*images[1 : len(headings)], method, *entries]))
+            entries = (_entry(errors, at.get(joint), in_degrees) for joint in errors.joints)
+            count = f"{anchors:,}" if anchors else ""
+            lines.append((images[0], [*images[1 : len(headings)], method, count, *entries]))
         if lines:
             lines += [("the paper's ROPES", paper)] if beside else []
-            yield words, Table([*headings, "method", *numbers], named_once(lines), texts=range(len(headings) + 1))
+            table = Table([*headings, "method", *numbers], named_once(lines), texts=range(len(headings) + 1))
+            yield f"{'RMS error, °' if in_degrees else 'MSE, rad²'}, {words}:", table
 
 
-def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
+def _entry(errors: CameraErrors, cell: JointErrors | None, in_degrees: bool) -> Entry:
     """The error of a cell, whether it reaches the paper's ROPES, and its ratio to clean images."""
     if cell is None or cell.mse is None:
         return Entry("–")
     bar = errors.paper(cell.joint) if mse_comparable(errors.setup, errors.split) else None
     reached, ratio = None if bar is None else reaches(cell.mse, bar), errors.ratio(cell)
-    return replace(mse_entry(cell), reached=reached, beside="" if ratio is None else f"{fixed(ratio, 2)}×")
+    entry = Entry(rms(cell.mse)) if in_degrees else mse_entry(cell)
+    return replace(entry, reached=reached, beside="" if ratio is None else f"{fixed(ratio, 2)}×")
 
 
 @styled

@@ -23,9 +23,9 @@ def cameras_markdown(found: Results) -> str:
     parts += _times(found, [cell for errors in every for cell in errors.own])
     seeds = counted(len({row.seed for row in found.rows}), "training seed")
     note = (
-        f"MSE in rad², ± over test draws of {seeds}, bold where it reaches the paper's ROPES. In brackets: the ratio "
-        "to the fit on clean images of the tested renderer, with the same method and number of anchors. Where nothing "
-        "else is stated, coordinates of methods without labels become radians by a line fitted on "
+        f"First RMS errors in degrees, then MSE in rad², ± over test draws of {seeds}, bold where it reaches the "
+        "paper's ROPES. In brackets: the ratio of the MSE to that of the fit on clean images of the tested renderer, "
+        "with the same method and number of anchors. Where nothing else is stated, coordinates of methods without labels become radians by a line fitted on "
         f"{CALIBRATION_LABELS:,} labels of the test images. "
     )
     return paragraphs(*parts, note + origin(found))

@@ -1,6 +1,7 @@
 """The README of a packaged or an exported estimator, with metadata for model hubs."""
 
 from collections.abc import Mapping
+from math import degrees, sqrt
 from statistics import fmean
 from typing import Any
 
@@ -73,14 +74,20 @@ def _metadata(name: str, run: Run, results: Results | None, form: str) -> str:
 
 
 def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
-    """Mean squared error and correlation, as means over the joints, for each test split."""
+    """RMS error in degrees, mean squared error and correlation, over all joints, for each test split."""
     made = []
     for split in dict.fromkeys(row.split for row in rows):
         own = [row for row in rows if row.split == split]
-        figures = {
-            "mse": ("mean squared error over joints, rad²", [row.mse_mean for row in own]),
-            "mcc": ("mean correlation coefficient over joints", [row.mcc_mean for row in own]),
-        }
+        errors, correlations = (
+            [value for value in values if value is not None]
+            for values in ([row.mse_mean for row in own], [row.mcc_mean for row in own])
+        )
+        figures: dict[str, tuple[str, float]] = {}
+        if errors:
+            figures["rmse"] = "root mean square error over joints, °", degrees(sqrt(fmean(errors)))
+            figures["mse"] = "mean squared error over joints, rad²", fmean(errors)
+        if correlations:
+            figures["mcc"] = "mean correlation coefficient over joints", fmean(correlations)
         made += [
             EvalResult(
                 task_type="robotics",
@@ -90,9 +97,8 @@ def _metrics(run: Run, rows: list[Row]) -> list[EvalResult]:
                 dataset_split=f"test-{split}",
                 metric_type=kind,
                 metric_name=words,
-                metric_value=float(f"{fmean(known):.3g}"),
+                metric_value=float(f"{value:.3g}"),
             )
-            for kind, (words, values) in figures.items()
-            if (known := [value for value in values if value is not None])
+            for kind, (words, value) in figures.items()
         ]
     return made

@@ -1,12 +1,11 @@
-"""Markdown tables of errors: a block for each condition, a line for each method.
+"""Markdown tables of errors, RMS in degrees and MSE: a block for each condition, a line for each method.
 
 The compared fits decide the form: methods, labels in training (Table 2), or training data (curves).  Bold errors reach
 the paper's counterpart, which stands below ours.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ropes.evaluation.paper import (
@@ -18,14 +17,15 @@ from ropes.evaluation.paper import (
     supervised_with,
 )
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds, reaches
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds
 from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks, reached_by_method
+from ropes.report.error_entries import Fit, Line, of_paper, our_entries, published_line
 from ropes.report.origins import below
-from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, paragraphs
-from ropes.report.words import TABLE1_ORDER, fixed, joint_label, method_label, rms
+from ropes.report.table import Entry, Table, grouped, named_once, paragraphs
+from ropes.report.words import TABLE1_ORDER, fixed, joint_label, method_label
 
 NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
@@ -35,69 +35,74 @@ NOT_SHIFTED = (
 ALL = "all joints"
 #: Setup, side of the square, split.
 Condition = tuple[str, int, str]
-#: A fit's cells by joint.
-Fit = Mapping[str, JointErrors]
-#: The entries of a line after the name of its condition.
-Line = list[object]
 #: Conditions in words, with the lines of each.
 Blocks = Iterator[tuple[str, list[Line]]]
 
 
 def markdown(found: Results, *, label_free: bool = False) -> str:
-    """The table of an experiment, and the origin of its numbers.
+    """The tables of an experiment, RMS errors in degrees and then MSE in rad², and the origin of their numbers.
 
-    The table leaves out correlations; occlusions that Table 1 of the paper lacks, except in the form of Table 2; and
+    The tables leave out correlations; occlusions that Table 1 of the paper lacks, except in the form of Table 2; and
     calibrations on fewer labels than the paper's, except on none.
 
     Args:
         found: of one experiment.
-        label_free: of our methods, include only maps without labels; errors are RMS in degrees, also over all joints.
+        label_free: of our methods, include only maps without labels, and in degrees alone.
     """
     every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
     if any(cell.label_share is not None for cell in every):
         shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
         note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
-        written = _table(["test data", "method"], ["labelled images"], joints, _labelled(shown, joints, marks))
-        return paragraphs(written, marks.markdown(), note + below(found, shown, "the paper's counterpart"))
+        written = _tables(
+            ["test data", "method", "labelled images"], 2, joints, partial(_labelled, shown, joints, marks)
+        )
+        return paragraphs(*written, marks.markdown(), note + below(found, shown, "the paper's counterpart"))
     reached = "" if label_free else reached_by_method(calibrated_as_the_paper(every))
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in TABLE1_ORDER)
     cells = calibrated_as_the_paper(every)
+    not_shifted = () if label_free else over_seeds(found.shift_rows)
     if any(method_of(cell.method) != cell.method and cell.method not in ROPES_VARIANTS for cell in cells):
-        unlabelled = [cell for cell in every if cell.calibration_labels == 0]
+        cells = (*cells, *(cell for cell in every if cell.calibration_labels == 0))
         if label_free:
-            blocks = _variants([*cells, *unlabelled], joints, (), marks, label_free=True)
-            written = _table(["test data", "training data"], [], [*joints, ALL], blocks)
             note = (
                 f"Our rows are without labels; the paper's ROPES has a line fitted on {CALIBRATION_LABELS:,} labels. "
             )
-            return paragraphs(written, marks.markdown(), note + below(found, cells, in_degrees=True))
-        not_shifted = over_seeds(found.shift_rows)
-        shifted = "" if not_shifted else " (of shifted poses under shift)"
-        note = f"With lines fitted on {CALIBRATION_LABELS:,} labels{shifted} unless stated otherwise. "
-        note += f"{NOT_SHIFTED} " if not_shifted else ""
-        blocks = _variants([*cells, *unlabelled], joints, not_shifted, marks)
-        written = _table(["test data", "training data"], [], joints, blocks)
-        return paragraphs(written, marks.markdown(), note + below(found, cells))
+        else:
+            shifted = "" if not_shifted else " (of shifted poses under shift)"
+            note = f"With lines fitted on {CALIBRATION_LABELS:,} labels{shifted} unless stated otherwise. "
+            note += f"{NOT_SHIFTED} " if not_shifted else ""
+        blocks = partial(_variants, cells, joints, not_shifted, marks, label_free)
+        written = _tables(["test data", "training data"], 2, joints, blocks, label_free)
+        return paragraphs(*written, marks.markdown(), note + below(found, cells, in_degrees=label_free))
     of_ropes = ("ropes", *ROPES_VARIANTS)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
-    not_shifted = () if label_free else over_seeds(found.shift_rows)
-    blocks = _methods(shown, joints, not_shifted, marks, label_free=label_free)
     note = f"{NOT_SHIFTED} " if not_shifted else ""
     if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
         note += (
             "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. The "
             "paper's R² is its squared MCC, that of the best line; variances are those of MSE / (1 − MCC²). "
         )
-    columns = [*joints, ALL] if label_free else joints
-    written = _table(["test data", "method"], ["labels"], columns, blocks)
-    return paragraphs(written, marks.markdown(), note + reached + below(found, cells, in_degrees=label_free))
+    blocks = partial(_methods, shown, joints, not_shifted, marks, label_free)
+    written = _tables(["test data", "method", "labels"], 2, joints, blocks, label_free)
+    return paragraphs(*written, marks.markdown(), note + reached + below(found, cells, in_degrees=label_free))
 
 
-def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
-    """The blocks, each named in its first line."""
-    lines = named_once((name, line) for name, block in blocks for line in block)
-    return Table([*words, *counts, *map(joint_label, joints)], lines, texts=range(len(words))).markdown()
+def _tables(
+    headings: Sequence[str],
+    texts: int,
+    joints: Sequence[str],
+    blocks: Callable[[bool], Blocks],
+    degrees_alone: bool = False,
+) -> list[str]:
+    """The table in degrees, and unless alone that in rad²; each block is named in its first line."""
+
+    def table(in_degrees: bool) -> str:
+        lines = named_once((name, line) for name, block in blocks(in_degrees) for line in block)
+        columns = [*headings, *map(joint_label, joints), *([ALL] if in_degrees else [])]
+        return Table(columns, lines, texts=range(texts)).markdown()
+
+    return [table(True)] if degrees_alone else ["RMS error, °:", table(True), "MSE, rad²:", table(False)]
 
 
 def _fits(cells: Iterable[JointErrors], key: Callable[[JointErrors], Any]) -> dict[Condition, dict[Any, Fit]]:
@@ -114,8 +119,8 @@ def _methods(
     joints: Sequence[str],
     not_shifted: Sequence[JointErrors],
     marks: Marks,
-    *,
     label_free: bool,
+    in_degrees: bool,
 ) -> Blocks:
     """A line for each method and number of labels, then the paper's ROPES and RoboPEPP.
 
@@ -125,22 +130,22 @@ def _methods(
         cells, key=lambda cell: (cell.split, TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)))
     )
     for condition, fits in _fits(order, lambda cell: (cell.method, -cell.calibration_labels)).items():
-        bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
+        bars, full = (of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, fewer), at in sorted(fits.items(), key=lambda item: item[0]):
             if label_free and fewer:
                 continue
             words = marks.method(method, method_label(method), published=any(bars))
             labels = f"{next(iter(at.values())).labels - fewer:,}"
-            lines.append([words, labels, *_ours(at, joints, bars, label_free)])
+            lines.append([words, labels, *our_entries(at, joints, bars, in_degrees)])
             fit = (*condition, method, -fewer)
             if beside := _of_fit(not_shifted, fit):
-                lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
-        lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, label_free)
-        if not label_free and not mse_comparable(condition[0], condition[2]):
+                lines.append([words, f"{labels} not shifted", *our_entries(beside, joints, bars, in_degrees)])
+        lines += published_line(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, in_degrees)
+        if not in_degrees and not mse_comparable(condition[0], condition[2]):
             lines += _correlations(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
-            lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, label_free)
+            lines += published_line(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, in_degrees)
         yield name, lines
 
 
@@ -160,7 +165,7 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
     is not recorded it is the squared MCC, as is the paper's.  Last the variances of the test angles, rad²: ours by the
     method with the largest MCC.
     """
-    theirs = _of_paper(fits.values(), joints, "paper_mcc")
+    theirs = of_paper(fits.values(), joints, "paper_mcc")
     squared = [None if bar is None else bar**2 for bar in theirs]
     by_mcc, by_r2 = list[Line](), list[Line]()
     most_labelled = {method: fits[method, fewer] for method, fewer in sorted(fits, reverse=True)}
@@ -169,11 +174,11 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], ma
         cells = [at.get(joint) for joint in joints]
         by_mcc.append([f"{words}: MCC", "", *map(_mcc, cells, theirs)])
         by_r2.append([f"{words}: R²", "", *map(_r2, cells, squared)])
-    paper_mcc = _published(["the paper's ROPES: MCC", ""], theirs)
+    paper_mcc = published_line(["the paper's ROPES: MCC", ""], theirs)
     best = [max((at[joint] for at in most_labelled.values() if joint in at), key=_known_mcc) for joint in joints]
-    ours = _published(["our test angles: variance", ""], [cell.variance for cell in best])
-    variances = ours + _published(["the paper's: variance", ""], _of_paper(fits.values(), joints, "paper_variance"))
-    return by_mcc + paper_mcc + by_r2 + _published(["the paper's ROPES: R²", ""], squared) + variances
+    ours = published_line(["our test angles: variance", ""], [cell.variance for cell in best])
+    variances = ours + published_line(["the paper's: variance", ""], of_paper(fits.values(), joints, "paper_variance"))
+    return by_mcc + paper_mcc + by_r2 + published_line(["the paper's ROPES: R²", ""], squared) + variances
 
 
 def _known_mcc(cell: JointErrors) -> float:
@@ -192,7 +197,7 @@ def _r2(cell: JointErrors | None, bar: float | None) -> Entry:
     return Entry(fixed(r2), (), r2 is not None and bar is not None and round(r2, 3) >= round(bar, 3))
 
 
-def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
+def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks, in_degrees: bool) -> Blocks:
     """A line for each method and number of labelled images in training, then the paper's.
 
     Methods without labels come first and compare with the paper's ROPES; the others compare with its RoboPEPP.
@@ -202,15 +207,15 @@ def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks)
         ropes = [_paper_mse(None, condition, joint) for joint in joints]
         name, lines = marks.condition(*condition, published=any(ropes)), list[Line]()
         for (labels, method), at in sorted(fits.items(), key=lambda item: item[0]):
-            bars = _of_paper([at], joints, "paper_mse") if labels else ropes
+            bars = of_paper([at], joints, "paper_mse") if labels else ropes
             after = next(iter(at.values())).calibration_labels
             words, count = marks.method(method, method, published=any(ropes)), f"{labels:,}"
             count += f" + {after:,}" if after else ""
-            lines.append([words, count, *_ours(at, joints, bars)])
-        lines += _published(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}"], ropes)
+            lines.append([words, count, *our_entries(at, joints, bars, in_degrees)])
+        lines += published_line(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}"], ropes, in_degrees)
         for share, images in LABELLED_IMAGES.items():
             supervised = [_paper_mse(share, condition, joint) for joint in joints]
-            lines += _published(["the paper's RoboPEPP", f"{images:,}"], supervised)
+            lines += published_line(["the paper's RoboPEPP", f"{images:,}"], supervised, in_degrees)
         yield name, lines
 
 
@@ -227,8 +232,8 @@ def _variants(
     joints: Sequence[str],
     not_shifted: Sequence[JointErrors],
     marks: Marks,
-    *,
-    label_free: bool = False,
+    label_free: bool,
+    in_degrees: bool,
 ) -> Blocks:
     """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP.
 
@@ -242,59 +247,17 @@ def _variants(
     conditions = _fits(sorted(cells, key=by_size), lambda cell: (cell.method, cell.calibration_labels))
     several = len({method_of(method) for fits in conditions.values() for method, _ in fits}) > 1
     for condition, fits in conditions.items():
-        bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
+        bars, full = (of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, labels), at in fits.items():
             if label_free and labels:
                 continue
             words = described(next(iter(at.values()))) + ("" if labels or label_free else "; without labels")
             words = f"{method_of(method)}: {words}" if several else words
-            lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars, label_free)])
+            lines.append([marks.method(method, words, published=any(bars)), *our_entries(at, joints, bars, in_degrees)])
             if beside := _of_fit(not_shifted, (*condition, method, labels)):
                 named = marks.method(method, f"{words}; not shifted", published=any(bars))
-                lines.append([named, *_ours(beside, joints, bars)])
+                lines.append([named, *our_entries(beside, joints, bars, in_degrees)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
-            lines += _published([f"the paper's {system}, {count:,} labels in training"], errors, label_free)
+            lines += published_line([f"the paper's {system}, {count:,} labels in training"], errors, in_degrees)
         yield name, lines
-
-
-def _of_paper(fits: Iterable[Fit], joints: Sequence[str], name: str) -> list[float | None]:
-    """The paper's number for each joint, from any cell that has it."""
-    numbers = {joint: getattr(cell, name) for at in fits for joint, cell in at.items() if getattr(cell, name)}
-    return [numbers.get(joint) for joint in joints]
-
-
-def _published(words: Sequence[str], values: Sequence[float | None], in_degrees: bool = False) -> list[Line]:
-    """A line of the paper's numbers, or of RMS in degrees of its MSE, last that of all joints; none without numbers."""
-    shown = ["" if value is None else rms(value) if in_degrees else fixed(value) for value in values]
-    return [[*words, *shown, *([_overall(values)] if in_degrees else ())]] if any(shown) else []
-
-
-def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None], in_degrees: bool = False) -> list[str | Entry]:
-    """Our MSE of each joint, or its RMS in degrees and that of all joints.
-
-    An error reaches the bar if the MSE does so rounded like the paper's.
-    """
-    cells, entries, compared = [at.get(joint) for joint in joints], list[str | Entry](), list[float | None]()
-    for cell, bar in zip(cells, bars, strict=True):
-        compared.append(bar if cell is not None and mse_comparable(cell.setup, cell.split) else None)
-        if cell is None or cell.mse is None:
-            entries.append("")
-            continue
-        reached = compared[-1] is not None and reaches(cell.mse, compared[-1])
-        entries.append(replace(Entry(rms(cell.mse)) if in_degrees else mse_entry(cell), reached=reached))
-    errors = [None if cell is None else cell.mse for cell in cells]
-    return [*entries, *([_overall(errors, compared)] if in_degrees else ())]
-
-
-def _overall(errors: Sequence[float | None], bars: Sequence[float | None] = ()) -> Entry:
-    """RMS in degrees over all joints that have an MSE; empty without one.
-
-    It reaches the bars where these are of the same joints and their mean is reached.
-    """
-    known, theirs = ([each for each in values if each is not None] for values in (errors, bars))
-    if not known:
-        return Entry("")
-    alike = [each is None for each in errors] == [each is None for each in bars]
-    mean = math.fsum(known) / len(known)
-    return Entry(rms(mean), reached=alike and reaches(mean, round(math.fsum(theirs) / len(theirs), 3)))
