@@ -16,8 +16,8 @@ from ropes.errors import UserError
 class Score:
     """Score predictions for the test poses of the benchmark, and write an entry for its table.
 
-    The true angles are drawn again from the frozen seed; no images are needed. With several files, one for each
-    training seed, the command prints the scores of each.
+    The true angles come with ropes; no images are needed. With several files, one for each training seed, the command
+    prints the scores of each.
 
     Example:
       ropes score mine.npz --task panda-2c-independent

@@ -27,8 +27,6 @@ def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method =
     Raises:
         ValueError: shapes disagree, fewer than two samples, values not finite, a constant angle, or an unknown method.
     """
-    from scipy.stats import rankdata
-
     estimate, angle = paired(estimates, angles)
     if estimate.shape[0] < 2:
         raise ValueError(f"correlation needs at least two samples, got {estimate.shape[0]}")
@@ -38,6 +36,8 @@ def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method =
     if method not in get_args(Method):
         raise ValueError(f'unknown correlation "{method}": choose pearson or spearman')
     if method == "spearman":
+        from scipy.stats import rankdata
+
         estimate, angle = rankdata(estimate, axis=0), rankdata(angle, axis=0)
     product = np.abs(_unit_columns(estimate).T @ _unit_columns(angle))
     return np.minimum(product, 1.0)
@@ -57,8 +57,6 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
     Raises:
         ValueError: too few coordinates, or an unknown matching.
     """
-    from scipy.optimize import linear_sum_assignment
-
     scores = np.asarray(matrix, dtype=np.float64)
     coordinates, joints = scores.shape
     if matching not in get_args(Matching):
@@ -69,6 +67,8 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
         raise ValueError(f"{coordinates} coordinates cannot be assigned to {joints} joints")
     if matching == "identity":
         return np.arange(joints)
+    from scipy.optimize import linear_sum_assignment
+
     rows, columns = linear_sum_assignment(scores, maximize=True)
     return np.asarray(rows)[np.argsort(columns)]
 

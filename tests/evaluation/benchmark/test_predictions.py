@@ -67,6 +67,8 @@ def test_written_predictions_are_read_again(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.angles, given.angles, atol=1e-6)
     assert read.upper is not None
     np.testing.assert_allclose(read.upper, content["test-id-upper"], atol=1e-6)
+    with np.load(tmp_path / "mine.npz") as archive:
+        assert str(archive["task"]) == TASK.name
     with pytest.raises(UserError, match=r"ends in \.npz"):
         write_predictions(tmp_path / "mine.csv", TASK, {"test-id": given})
 
@@ -118,6 +120,10 @@ def put(value: float, name: str = "test-id") -> Callable[[Arrays], None]:
         (put(-2e3, "test-id-lower"), "test-id-lower, pose 3, panda_joint4: -2e+03 is no angle in radians"),
         (put(9.0, "test-id-lower"), "test-id, pose 3, panda_joint4: the lower end is above the upper end"),
         (lambda content: content.pop("test-id-lower"), "test-id has upper ends of intervals alone"),
+        (
+            lambda content: content.update(task="panda-2c-causal"),
+            "these are predictions for task panda-2c-causal, not for panda-1c-independent",
+        ),
         (lambda content: content.pop("joints"), "no array joints"),
         (lambda content: content.pop("test-id"), "no predictions for test-id"),
         (changed("joints", lambda names: names[::-1]), "in another order: panda_joint6, panda_joint4, panda_joint2"),

@@ -1,4 +1,4 @@
-"""The frozen benchmark: test poses fixed by a seed, files of predictions, scores and entries. Needs NumPy and SciPy."""
+"""The frozen benchmark: stored test poses, files of predictions, scores and entries. Scores need NumPy alone."""
 
 from ropes.evaluation.benchmark.predictions import Predictions, read_predictions, write_predictions
 from ropes.evaluation.benchmark.scores import JointScore, score

@@ -1,7 +1,8 @@
 """Files of predictions: an angle in radians for every joint and test pose, optionally with an interval.
 
-An archive .npz has the array `joints` (names, in the order of the task) and, for every test split, an array of its name
-(poses, joints); arrays SPLIT-lower and SPLIT-upper are the ends of intervals.  A table .csv has the columns split, pose
+An archive .npz has the array `joints` (names, in the order of the task), optionally `task` (the name of the task) and,
+for every test split, an array of its name (poses, joints); arrays SPLIT-lower and SPLIT-upper are the ends of
+intervals.  A table .csv has the columns split, pose
 (from 0, in order) and one of each joint, optionally JOINT-lower and JOINT-upper.
 """
 
@@ -54,9 +55,9 @@ def read_predictions(path: Path, task: Task, splits: Sequence[str] | None = None
         Split → predictions.
 
     Raises:
-        UserError: the file is damaged or of another kind, lacks a split, has other joints, another number of poses, a
-            value that is no finite angle, angles that look like degrees, intervals for a part of the splits, or an
-            interval whose lower end is above the upper.
+        UserError: the file is damaged or of another kind, names another task, lacks a split, has other joints, another
+            number of poses, a value that is no finite angle, angles that look like degrees, intervals for a part of the
+            splits, or an interval whose lower end is above the upper.
     """
     if path.suffix not in (".npz", ".csv"):
         raise UserError(f"{path}: predictions are a .npz or a .csv file (docs/benchmark.md)")
@@ -93,7 +94,7 @@ def write_predictions(path: Path, task: Task, predictions: Mapping[str, Predicti
         UserError: the name does not end in .npz, or the folder cannot be written to.
     """
     require_archive(path)
-    arrays: dict[str, NDArray[np.generic]] = {"joints": np.array(task.joints)}
+    arrays: dict[str, NDArray[np.generic]] = {"task": np.array(task.name), "joints": np.array(task.joints)}
     for split, each in predictions.items():
         for name, values in ((split, each.angles), (f"{split}-lower", each.lower), (f"{split}-upper", each.upper)):
             if values is not None:
@@ -120,7 +121,7 @@ def _joined(error: Exception) -> str:
 
 
 def _read_npz(path: Path, task: Task) -> dict[str, NDArray[np.generic]]:
-    """The arrays of an archive, without the names of the joints."""
+    """The arrays of an archive, without the names of the task and of the joints."""
     arrays: dict[str, NDArray[np.generic]] = {}
     with path.open("rb") as stream:
         if stream.read(2) != b"PK":
@@ -132,6 +133,9 @@ def _read_npz(path: Path, task: Task) -> dict[str, NDArray[np.generic]]:
                     arrays[name] = np.asarray(archive[name])
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}; store plain numbers, and joints as a list of names") from error
+    named = [str(name) for name in arrays.pop("task", np.array(task.name)).reshape(-1)]
+    if named != [task.name]:
+        raise ValueError(f"these are predictions for task {_listed(named)}, not for {task.name}")
     if "joints" not in arrays:
         raise ValueError(f"no array joints; it must be {_listed(task.joints)}")
     _require_joints([str(name) for name in arrays.pop("joints").reshape(-1)], task)

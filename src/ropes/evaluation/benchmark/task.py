@@ -1,22 +1,27 @@
 """The tasks of the benchmark, frozen under a version: settings, test poses, budgets of robot time, tracks of labels.
 
-The true angles are not stored.  A seed and the setting's causal model determine them, and a checksum of each split
-tells whether the installed NumPy and SciPy still draw the same poses.
+The true angles are those that `ropes simulate` draws with the seed.  They are stored in `angles.npz`, so scores need
+NumPy alone and do not depend on its version, and a checksum of each split tells whether the file is intact.
 """
 
 import hashlib
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ropes.causal.scm import CausalModel
 from ropes.common.arrays import Floats
-from ropes.common.seeds import generator
 from ropes.errors import UserError, require_name
 from ropes.simulation.backgrounds import RendererName, SceneName
-from ropes.simulation.panda import panda_setting
+
+if TYPE_CHECKING:
+    from ropes.causal.scm import CausalModel
 
 VERSION = "v1"
 #: Seed of the data, poses of each test split, side of the images in pixels.
@@ -44,6 +49,8 @@ DIGESTS: Mapping[str, Mapping[str, str]] = {
 }
 #: Names of the tasks: those of the settings.
 TASKS = tuple(DIGESTS)
+#: The true angles: TASK-SPLIT → (poses, joints) radians, and TASK-joints → names of the joints.
+ANGLES = Path(__file__).parent / "angles.npz"
 #: Task → seconds of robot time of an anchor, by `ropes.data.robot_time` over 1,000 anchors.
 ANCHOR_SECONDS = {"panda-1c-independent": 10.1, "panda-2c-independent": 19.2, "panda-2c-causal": 19.0}
 
@@ -56,26 +63,28 @@ class Task:
         name: name of the setting.
         joints: names in the URDF, in the order of the columns of predictions.
         splits: names of the test splits.
-        training: causal model of the training poses, with both policies of each joint.
     """
 
     name: str
     joints: tuple[str, ...]
     splits: tuple[str, ...]
-    training: CausalModel
+
+    @property
+    def training(self) -> "CausalModel":
+        """Causal model of the training poses, with both policies of each joint."""
+        from ropes.simulation.panda import panda_setting
+
+        return panda_setting(self.name).splits["train"]
 
     def angles(self, split: str) -> Floats:
         """True angles of a test split, (poses, joints) radians.
 
         Raises:
-            UserError: the installed NumPy or SciPy draws other poses than those of this version of the benchmark.
+            UserError: the file of true angles is damaged.
         """
-        angles = _draw(self.name, split)
+        angles = _stored()[f"{self.name}-{split}"]
         if angles_digest(angles) != DIGESTS[self.name][split]:
-            raise UserError(
-                f"NumPy and SciPy as installed draw other poses of {self.name}, {split}, than benchmark {VERSION}; "
-                "install the versions that ropes names, or a newer ropes"
-            )
+            raise UserError(_damaged(f"it has other angles of {self.name}, {split}, than benchmark {VERSION}"))
         return angles.copy()
 
 
@@ -83,11 +92,10 @@ def task_named(name: str) -> Task:
     """The task of that name.
 
     Raises:
-        UserError: no such task.
+        UserError: no such task, or the file of true angles is damaged.
     """
     require_name(name, TASKS, "task")
-    model = panda_setting(name).splits["train"]
-    return Task(name=name, joints=model.joints, splits=tuple(DIGESTS[name]), training=model)
+    return Task(name=name, joints=tuple(_stored()[f"{name}-joints"].tolist()), splits=tuple(DIGESTS[name]))
 
 
 def angles_digest(angles: Floats) -> str:
@@ -104,7 +112,14 @@ def budget_of(robot_hours: float) -> int | None:
 
 
 @cache
-def _draw(name: str, split: str) -> Floats:
-    """The poses that `ropes simulate --test-anchors 2000 --seed 2026` draws for a test split."""
-    model = panda_setting(name).splits[split]
-    return model.sample_observational(generator(SEED, split), TEST_POSES)
+def _stored() -> Mapping[str, NDArray[Any]]:
+    """The arrays of `ANGLES`."""
+    try:
+        with np.load(ANGLES, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(_damaged(error)) from error
+
+
+def _damaged(reason: object) -> str:
+    return f"{ANGLES} is damaged ({reason}); install ropes again"
