@@ -56,9 +56,15 @@ def test_tables_are_in_degrees_by_recording_and_hours() -> None:
         "Poses in distribution, no label:",
         "Poses in distribution, 1,000 labels:",
         "Poses in distribution, cnn, all labels:",
+        "Poses in distribution, 32 px occluded, no label:",
+        "Poses in distribution, 32 px occluded, 1,000 labels:",
+        "Poses in distribution, 32 px occluded, cnn, all labels:",
         "Shifted poses, no label:",
         "Shifted poses, 1,000 labels:",
         "Shifted poses, cnn, all labels:",
+        "Shifted poses, 32 px occluded, no label:",
+        "Shifted poses, 32 px occluded, 1,000 labels:",
+        "Shifted poses, 32 px occluded, cnn, all labels:",
     ]
     assert told["Poses in distribution, no label:"].markdown().splitlines() == [
         "| recorded | robot time | number | joint 1 |",
@@ -70,8 +76,28 @@ def test_tables_are_in_degrees_by_recording_and_hours() -> None:
     ]
 
 
+def test_several_seeds_have_their_spread_in_table_figure_and_page(tmp_path: Path) -> None:
+    """Squared errors of .9, 1 and 1.1 times the mean vary by 10%, their roots by 5%."""
+    others = tuple(
+        replace(row, seed=seed, mse_mean=share * row.mse_mean)
+        for seed, share in ((1, 0.9), (2, 1.1))
+        for row in ROWS
+        if row.mse_mean is not None
+    )
+    found = replace(FOUND, rows=ROWS + others)
+    lines = dict(tables(recorded(found)))["Poses in distribution, no label:"].markdown().splitlines()
+    assert lines[2] == "| anchors | 2 h | 375 | 8.1 ± 0.41 |"
+    (panel,) = figure([each for each in recorded(found) if (each.cell.split, each.cell.occlusion) == ("id", 0)]).axes
+    assert len(panel.containers) == 4
+    results.write(tmp_path / "robot-hours-compact.json", found)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table:robot-hours-compact/optional -->\n<!-- /table -->\n", encoding="utf-8")
+    update(page, tmp_path)
+    assert "mean over 3 training seeds ± standard deviation over them." in page.read_text(encoding="utf-8")
+
+
 def test_figure_has_a_line_for_each_recording_with_and_without_labels() -> None:
-    (panel,) = figure([each for each in recorded(FOUND) if each.cell.split == "id"]).axes
+    (panel,) = figure([each for each in recorded(FOUND) if (each.cell.split, each.cell.occlusion) == ("id", 0)]).axes
     lines = {str(line.get_label()): line for line in panel.get_lines()}
     assert sorted(lines) == [
         "anchors, 1,000 labels",

@@ -52,7 +52,10 @@ def of_cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
 
 
 def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
-    """As many anchors, and as many chains of moves, as a robot records in some hours; cnn has all their labels."""
+    """As many anchors, and as many chains of moves, as a robot records in some hours.
+
+    Method cnn has the labels of all their poses; it does not see the frames on the way, which anchored reads.
+    """
     chains = f"{_TWO_CAMERAS}+chains"
     of = {
         dataset: {

@@ -1,5 +1,6 @@
 """Error against robot time, from anchors and from chains of moves: a section of the page, a figure, Markdown tables."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from ropes.report.figures import (
     FLOOR,
     OURS,
     Labels,
+    as_degrees,
+    error_bars,
     error_level,
     error_line,
     error_panels,
@@ -22,7 +25,7 @@ from ropes.report.figures import (
 )
 from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Table, grouped, named_once, paragraphs
-from ropes.report.words import counted, joint_label, labels_used, origin, rms
+from ropes.report.words import counted, degrees, joint_label, labels_used, origin, rms
 
 #: Name of the experiment, whose variants are METHOD@2-hours and METHOD@chains-2-hours.
 NAME = "robot-hours"
@@ -48,7 +51,7 @@ class Recorded:
 
 
 def recorded(found: Results) -> tuple[Recorded, ...]:
-    """The errors on images without squares, by robot time; without a label and on the paper's number of labels.
+    """The errors by robot time; without a label and on the paper's number of labels.
 
     Empty for other experiments.
     """
@@ -57,9 +60,17 @@ def recorded(found: Results) -> tuple[Recorded, ...]:
     cells = [
         cell
         for cell in over_seeds(found.rows)
-        if cell.occlusion == 0 and cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
+        if cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
     ]
-    cells.sort(key=lambda cell: (cell.split, cell.label_share is not None, cell.calibration_labels, cell.joint))
+    cells.sort(
+        key=lambda cell: (
+            cell.split,
+            cell.occlusion,
+            cell.label_share is not None,
+            cell.calibration_labels,
+            cell.joint,
+        )
+    )
     return tuple(sorted(map(_recorded, cells), key=lambda each: (each.kind, each.hours)))
 
 
@@ -74,10 +85,10 @@ def _recorded(cell: JointErrors) -> Recorded:
 
 @styled
 def figure(errors: Sequence[Recorded]) -> Figure:
-    """RMS error against robot time, one panel a joint, both axes logarithmic.
+    """RMS error against robot time, one panel a joint, both axes logarithmic; bars are ± a deviation over the seeds.
 
     Args:
-        errors: of one split.
+        errors: of one split, on images without squares.
     """
 
     def draw(panel: Axes, joint: str) -> None:
@@ -86,6 +97,10 @@ def figure(errors: Sequence[Recorded]) -> Figure:
             across, up, first = [each.hours for each in line], [each.cell.mse for each in line], line[0].cell
             use: Labels = "training" if first.label_share is not None else "map" if first.calibration_labels else "none"
             error_line(panel, across, up, labels=use, color=_COLOURS[kind], label=f"{kind}, {labels}")
+            if any(each.cell.mse_seeds for each in line):
+                bars = error_bars(up, [each.cell.mse_seeds for each in line])
+                middle = list(map(as_degrees, up))
+                panel.errorbar(across, middle, yerr=bars, fmt="none", ecolor=_COLOURS[kind], capsize=2, linewidth=0.8)
         first = own[0].cell
         if (paper := published(setup=first.setup, joint=joint, split=first.split)) is not None:
             error_level(panel, paper.mse, "paper's ROPES, 1,000 labels")
@@ -95,26 +110,36 @@ def figure(errors: Sequence[Recorded]) -> Figure:
 
 
 def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
-    """Sentence and table of each split and number of labels: RMS errors in degrees."""
-    for (split, labels), own in grouped(errors, lambda each: (each.cell.split, each.labels)).items():
+    """Sentence and table of each split, square and number of labels: RMS errors in degrees, ± over the seeds."""
+    for (split, square, labels), own in grouped(
+        errors, lambda each: (each.cell.split, each.cell.occlusion, each.labels)
+    ).items():
         joints = sorted({each.cell.joint for each in own})
         lines = []
         for (kind, hours), fit in grouped(own, lambda each: (each.kind, each.hours)).items():
             at = {each.cell.joint: each.cell for each in fit}
             number = at[min(at)].anchors
-            values = [rms(at[joint].mse) if joint in at else "–" for joint in joints]
+            values = [_rms_over_seeds(at[joint]) if joint in at else "–" for joint in joints]
             lines.append((kind, [f"{hours} h", "" if number is None else f"{number:,}", *values]))
-        where = "shifted poses" if split == "ood" else "poses in distribution"
-        words = f"{where[0].upper()}{where[1:]}, {labels}:"
+        where = "Shifted poses" if split == "ood" else "Poses in distribution"
+        hidden = f", {square} px occluded" if square else ""
+        words = f"{where}{hidden}, {labels}:"
         heads = ["recorded", "robot time", "number", *map(joint_label, joints)]
         yield words, Table(heads, named_once(lines), texts=(0, 1))
+
+
+def _rms_over_seeds(cell: JointErrors) -> str:
+    """The root of the mean squared error, ± its standard deviation over the training seeds, to first order."""
+    assert cell.mse is not None  # `recorded` leaves cells without an error out
+    over = "" if cell.mse_seeds is None else f" ± {degrees(cell.mse_seeds / (2 * math.sqrt(cell.mse)))}"
+    return rms(cell.mse) + over
 
 
 def section(source: Source) -> Iterator[Section]:
     """A figure of each split, and the tables."""
     errors = recorded(source.results)
     content: list[Markup] = []
-    for split, own in grouped(errors, lambda each: each.cell.split).items():
+    for split, own in _without_squares(errors).items():
         content.append(plot(figure(own), f"RMS error against robot time, {split}"))
     content += [element for words, table in tables(errors) for element in (tag("p", words), table.html())]
     if content:
@@ -123,8 +148,13 @@ def section(source: Source) -> Iterator[Section]:
 
 def stills(found: Results) -> Iterator[tuple[str, Figure]]:
     """Name and figure of each split, for files."""
-    for split, own in grouped(recorded(found), lambda each: each.cell.split).items():
+    for split, own in _without_squares(recorded(found)).items():
         yield _kind(split), figure(own)
+
+
+def _without_squares(errors: Iterable[Recorded]) -> dict[str, list[Recorded]]:
+    """Split → its errors on images without squares."""
+    return grouped([each for each in errors if each.cell.occlusion == 0], lambda each: each.cell.split)
 
 
 def _kind(split: str) -> str:
@@ -136,8 +166,10 @@ def robot_hours_markdown(found: Results) -> str:
     errors = recorded(found)
     pictures = [
         f"![Error against robot time](../results/{found.name}-{found.preset}-{_kind(split)}.png)"
-        for split in dict.fromkeys(each.cell.split for each in errors)
+        for split in _without_squares(errors)
     ]
     parts = [text for words, table in tables(errors) for text in (words, table.markdown())]
-    seeds = counted(len({row.seed for row in found.rows}), "training seed")
-    return paragraphs(*pictures, *parts, f"RMS errors in degrees, mean over {seeds}. {origin(found)}")
+    seeds = len({row.seed for row in found.rows})
+    spread = " ± standard deviation over them" if seeds > 1 else ""
+    sentence = f"RMS errors in degrees, mean over {counted(seeds, 'training seed')}{spread}. {origin(found)}"
+    return paragraphs(*pictures, *parts, sentence)
