@@ -14,7 +14,7 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import methods_of
-from ropes.report.differences import Marks, beside_the_paper, of_condition, of_method, reached_by_method
+from ropes.report.differences import Marks, beside_the_paper, missed, of_condition, of_method, reached_by_method
 from ropes.report.markdown import markdown
 from tests.report.pages import squared
 
@@ -86,6 +86,24 @@ def test_errors_reached_are_counted_as_they_are_bold() -> None:
     assert "**0.083**" in written
     assert "| 0.084" in written
     assert reached_by_method(over_seeds(rows[:1])) == ""
+
+
+def test_missed_numbers_of_ropes_are_listed_with_their_distance() -> None:
+    place: dict[str, Any] = {"joint": "panda_joint1", "occlusion": 0, "seed": 0, "method": "ropes", "mcc": (0.9, 0.0)}
+    reached = Row.measured(setup=TWO_CAMERAS, split="id", mse=(0.01, 0.0), **place)
+    above = [replace(reached, split="ood", occlusion=side, mse_mean=0.15, paper_mse=0.1) for side in (16, 0)]
+    below = Row.measured(setup=CAUSAL, split="id", mse=(0.01, 0.0), **place)
+    cells = over_seeds([reached, *above, replace(below, paper_mcc=0.95)])
+    assert missed(cells, "ropes") == (
+        "Errors that ropes does not reach, as multiples of the paper's: "
+        "Two cameras, independent joints, shifted poses: joint 1 1.50; "
+        "Two cameras, independent joints, 16 px occluded, shifted poses: joint 1 1.50. "
+        "MCC below the paper's, in brackets, where errors do not compare: "
+        "Two cameras, causal joints: joint 1 0.900 (0.950). "
+    )
+    assert missed(cells[:1], "ropes") == missed(cells, "anchored") == ""
+    found = Results(name="demo", preset="compact", device="d", version="0", seconds=60, rows=(reached, above[1]))
+    assert "shifted poses: joint 1 1.50." in " ".join(markdown(found).split())
 
 
 def test_page_and_terminal_list_differences_in_one_sentence() -> None:

@@ -1,6 +1,6 @@
 """Our rows of joint errors beside the paper's: how they differ, as marks and notes of a table, and the verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ropes.evaluation.paper import ONE_CAMERA, mse_comparable
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, without_labels
@@ -157,6 +157,35 @@ def reached_by_method(cells: Sequence[JointErrors]) -> str:
     sides = sorted({cell.occlusion for cell in compared} - {0})
     squares = f" (squares of {', '.join(map(str, sides))} pixels included)" if sides else ""
     return f"Published errors of the paper's ROPES reached {FITTED}{squares}: {'; '.join(each)}. "
+
+
+def missed(cells: Sequence[JointErrors], method: str) -> str:
+    """Sentences on the numbers of the paper's ROPES that a method misses, and by how much; empty without any.
+
+    Args:
+        cells: with lines fitted on labels.
+        method: as in a row.
+    """
+    own = [cell for cell in cells if cell.method == method and cell.label_share is None]
+    own.sort(key=lambda cell: (TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)), cell.split))
+    above: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for cell in own:
+        where = in_words(cell.setup, cell.occlusion, cell.split)
+        if cell.mse_reached is False and cell.mse is not None and cell.paper_mse:
+            above.setdefault(where, []).append(f"{joint_label(cell.joint)} {cell.mse / cell.paper_mse:.2f}")
+        if cell.mcc_reached is False and not mse_comparable(cell.setup, cell.split):
+            below.setdefault(where, []).append(f"{joint_label(cell.joint)} {fixed(cell.mcc)} ({fixed(cell.paper_mcc)})")
+    name, parts = method_label(method), list[str]()
+    if above:
+        parts.append(f"Errors that {name} does not reach, as multiples of the paper's: {_listed(above)}. ")
+    if below:
+        parts.append(f"MCC below the paper's, in brackets, where errors do not compare: {_listed(below)}. ")
+    return "".join(parts)
+
+
+def _listed(joints: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{where}: {', '.join(each)}" for where, each in joints.items())
 
 
 def _lowest(own: Sequence[JointErrors]) -> str:
