@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.common.files import read_json
+from ropes.common.files import read_json, write_json
+from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, causal_graph
@@ -18,6 +19,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import calibrate_commanded
 from ropes.methods.anchored import fit as anchored
 from ropes.methods.anchored.chain_stage import ChainStage
+from ropes.methods.policies import warn_of_bent_moves
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.run import TRAINING_FILE
 from tests import tiny, tiny_chains
@@ -59,6 +61,18 @@ def test_frames_on_the_way_are_read(run: Path, data: Path, tmp_path: Path) -> No
     anchored.fit(without, tmp_path / "run", recipe(), show=False)
     steps = [read_json(folder / TRAINING_FILE)["planned_steps"] for folder in (run, tmp_path / "run")]
     assert steps[0] == 2 * steps[1]
+
+
+def test_policies_of_other_shapes_are_named(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tiny_chains.write_data(tmp_path / "d", chains=40, frames=1, tests=4)
+    note = read_json(path / schema.PROVENANCE)
+    note["setting"]["splits"]["train"]["interventions"]["wrist"][1]["variance"] *= 2
+    write_json(path / schema.PROVENANCE, note)
+    anchored.fit(path, tmp_path / "run", replace(recipe(), training=replace(recipe().training, epochs=1)))
+    warning = "ropes: warning: the two policies on wrist differ in variance or range"
+    assert warning in capsys.readouterr().err
+    warn_of_bent_moves(open_dataset(data))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_killed_fit_goes_on_with_the_same_bytes(run: Path, data: Path, tmp_path: Path) -> None:

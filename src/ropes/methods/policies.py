@@ -68,6 +68,24 @@ def warn_of_few_images(poses: Ints, regimes: Sequence[Regime]) -> None:
         print(f"ropes: warning: {few}; {least} (ropes inspect)", file=sys.stderr)
 
 
+def warn_of_bent_moves(dataset: Dataset) -> None:
+    """Name on standard error the joints whose coordinate is no straight line along a move.
+
+    The log density ratio of two policies is affine in the angle only if they have one variance and one range.
+    """
+    model = described_model(dataset)
+    known = {} if model is None else model.interventions
+    shapes = {
+        joint: {(each.variance, each.low, each.high) for each in known.get(joint, ())} for joint in dataset.joints
+    }
+    if bent := [joint for joint, found in shapes.items() if len(found) > 1]:
+        print(
+            f"ropes: warning: the two policies on {', '.join(bent)} differ in variance or range, so the coordinate is "
+            "no straight line along a move, as the fit assumes; simulate with --frames-per-move 0 (docs/chains.md)",
+            file=sys.stderr,
+        )
+
+
 def second_regime(regimes: Sequence[Regime], joint: str) -> Regime:
     """The regime that policy 1 of a joint is contrasted with: its policy 2, or none where joints have one policy each.
 

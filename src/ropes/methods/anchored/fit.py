@@ -36,7 +36,13 @@ from ropes.methods.anchored.regime_poses import RegimePoses
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import cleaned, without_passers_by
-from ropes.methods.policies import bayes_floors, require_both_policies, require_contrast, warn_of_few_images
+from ropes.methods.policies import (
+    bayes_floors,
+    require_both_policies,
+    require_contrast,
+    warn_of_bent_moves,
+    warn_of_few_images,
+)
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.student.fit import EncoderTeacher, fit_student
@@ -145,6 +151,8 @@ def _fit(
     poses_of(images)  # after all checks: data that are refused leave no run behind
     if show:
         warn_of_few_images(images.regime, dataset.regimes)
+        if between is not None:
+            warn_of_bent_moves(dataset)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
     images = without_passers_by(context, images)
     if between is not None and registration is not None:
