@@ -79,7 +79,8 @@ def test_a_line_is_fitted_exactly() -> None:
     line = fit_calibration(coordinates, coordinates * [2, -0.5] + [1, 3], ("a", "b"))
     np.testing.assert_allclose(np.stack([line.slope, line.intercept]), np.array([[2, -0.5], [1, 3]]))
     assert line.samples == 3
-    np.testing.assert_allclose(line.ranges, [[1.0, 5.0], [1.5, 2.5]])
+    assert line.ranges is not None
+    np.testing.assert_allclose(line.ranges, np.array([[1.0, 5.0], [1.5, 2.5]]))
 
 
 @pytest.mark.parametrize("angles", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 2.0]]])

@@ -25,8 +25,8 @@ def cameras_markdown(found: Results) -> str:
     note = (
         f"First RMS errors in degrees, then MSE in rad², ± over test draws of {seeds}, bold where it reaches the "
         "paper's ROPES. In brackets: the ratio of the MSE to that of the fit on clean images of the tested renderer, "
-        "with the same method and number of anchors. Where nothing else is stated, coordinates of methods without labels become radians by a line fitted on "
-        f"{CALIBRATION_LABELS:,} labels of the test images. "
+        "with the same method and number of anchors. Where nothing else is stated, coordinates of methods without "
+        f"labels become radians by a line fitted on {CALIBRATION_LABELS:,} labels of the test images. "
     )
     return paragraphs(*parts, note + origin(found))
 

@@ -136,8 +136,8 @@ class Check:
                 f"Logged angles outside the ranges that the run learnt: {named} of {len(self.times)} frames; these "
                 "frames do not test the joint."
             )
-            kept = (self.outside & self.counted).any(0).tolist()
-            if few := [joint for joint, each in zip(self.joints, kept, strict=True) if each]:
+            kept = self.outside & self.counted
+            if few := [joint for k, joint in enumerate(self.joints) if kept[:, k].any()]:
                 notes[-1] = notes[-1][:-1] + f", except {', '.join(few)}, for which too few others remain."
         if self.reference not in (None, self.joints_compared):
             notes.append(f"{self.reference} has no logged angles; joints are compared with {self.joints_compared}.")
