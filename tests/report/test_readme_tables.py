@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ropes.cli.tables import Tables
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
@@ -16,8 +15,6 @@ from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.report.markdown import markdown
 from ropes.report.readme_tables import update
 from tests.report.pages import squared
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 def row(joint: int, mcc: float, mse: float, setup: str = ONE_CAMERA, **changes: Any) -> Row:
@@ -45,6 +42,7 @@ def test_table_matches_hand_calculation() -> None:
         "noise, another objective than Eq. 3, and a student: a network that learns to reproduce the coordinates from "
         "images with foreign objects, white rectangles among them.",
         "",
+        "Errors that ropes does not reach, as multiples of the paper's: One camera, independent joints: joint 2 1.13. "
         "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES. "
         "Meshes are simplified, the paper's full. The paper does not state where its cameras stand. "
         "Scene panda-gym. Preset compact, 2 cores, 10 minutes.",
@@ -277,22 +275,6 @@ def test_bad_markers_and_missing_results_are_reported(readme: Path, tmp_path: Pa
         update(readme, tmp_path / "results")
     with pytest.raises(UserError, match="cannot read"):
         update(tmp_path / "absent.md", tmp_path / "results")
-
-
-PAGES = [
-    page.relative_to(REPOSITORY)
-    for page in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
-    if "\n<!-- table:" in page.read_text(encoding="utf-8")
-]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_repository_pages_match_the_stored_results(page: Path) -> None:
-    update(REPOSITORY / page, REPOSITORY / "results", check=True)
-
-
-def test_the_command_writes_every_page_with_a_table() -> None:
-    assert sorted(Tables().pages) == sorted(PAGES)
 
 
 def test_every_kind_of_row_has_a_table(tmp_path: Path) -> None:
