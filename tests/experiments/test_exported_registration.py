@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> tupl
     images = {split: film(tiny.draw(angles)) for split, angles in states.items()}
     folder = tmp_path_factory.mktemp("recorded")
     data = tiny.write_data(folder / "data", images=images, states=states)
-    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-3)
     fit(data, folder / "run", tiny.cnn_recipe(training=short), 0, method="cnn", show=False)
     return data, folder / "run"
 
