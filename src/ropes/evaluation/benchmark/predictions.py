@@ -2,8 +2,8 @@
 
 An archive .npz has the array `joints` (names, in the order of the task), optionally `task` (the name of the task) and,
 for every test split, an array of its name (poses, joints); arrays SPLIT-lower and SPLIT-upper are the ends of
-intervals.  A table .csv has the columns split, pose
-(from 0, in order) and one of each joint, optionally JOINT-lower and JOINT-upper.
+intervals.  A table .csv has the columns split, pose (from 0, in order) and one of each joint, optionally JOINT-lower
+and JOINT-upper.
 """
 
 import csv

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,17 +98,17 @@ class Check:
         """Read minus logged angles, less their usual median, (n, d), radians."""
         return self.read - self.logged - [each.value for each in self.usual]
 
-    @property
+    @cached_property
     def counted(self) -> Bools:
         """Frames by which each joint is tested, bool (n, d): those of `tested` whose logged angle the run learnt."""
         return tested_by_joint(self.tested, self.outside)
 
-    @property
+    @cached_property
     def rms(self) -> Floats:
         """Root mean square of read minus logged angle of each joint over its `counted` frames, (d,), radians."""
         return np.sqrt(np.mean((self.read - self.logged) ** 2, axis=0, where=self.counted))
 
-    @property
+    @cached_property
     def covered(self) -> Floats:
         """Share of the `counted` frames whose interval holds the logged angle, of each joint, (d,)."""
         return np.mean((self.low <= self.logged) & (self.logged <= self.high), axis=0, where=self.counted)
