@@ -15,10 +15,10 @@ from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments import fits
+from ropes.experiments.objectives import OBJECTIVES, ROPES_VARIANTS
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.experiments.run import reproduce
-from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.recipe import input_size
 from ropes.methods.recipes import (
     PRESETS,

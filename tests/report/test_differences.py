@@ -12,7 +12,7 @@ from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import calibrated_as_the_paper, over_seeds
-from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
+from ropes.experiments.objectives import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import methods_of
 from ropes.report.differences import Marks, beside_the_paper, missed, of_condition, of_method, reached_by_method
 from ropes.report.markdown import markdown

@@ -5,19 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from ropes.errors import UserError
+from ropes.experiments.objectives import EACH_JOINT, by_objective, objectives
 from ropes.experiments.photographs import of_photographs
 from ropes.experiments.plan import Experiment
 from ropes.experiments.recording_plans import of_cameras, of_robot_hours
 from ropes.experiments.variants import (
     COMPARED,
-    EACH_JOINT,
     LARGEST,
     NUMBERS,
     by_labels,
-    by_objective,
     curves,
     fewer_anchors,
-    objectives,
     resolutions,
     vaes,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ropes.evaluation.paper import ONE_CAMERA, mse_comparable
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, without_labels
-from ropes.experiments.variants import OBJECTIVES
+from ropes.experiments.objectives import OBJECTIVES
 from ropes.methods.optimisation import Preset
 from ropes.methods.registry import method_of
 from ropes.report.words import (

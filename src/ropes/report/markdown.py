@@ -18,7 +18,7 @@ from ropes.evaluation.paper import (
 )
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds
-from ropes.experiments.variants import ROPES_VARIANTS
+from ropes.experiments.objectives import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks, missed, reached_by_method

@@ -7,7 +7,7 @@ from ropes.evaluation.paper import ANCHORS, mse_comparable
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
-from ropes.experiments.variants import OBJECTIVES
+from ropes.experiments.objectives import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.origins import renderings
 from ropes.report.table import Table, grouped, paragraphs

@@ -15,7 +15,7 @@ from ropes.common.arrays import Floats
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
-from ropes.experiments.variants import ROPES_VARIANTS
+from ropes.experiments.objectives import ROPES_VARIANTS
 
 #: Smaller numbers are rounding errors of a zero.
 _ROUNDING = 1e-12

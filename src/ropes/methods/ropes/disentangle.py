@@ -151,11 +151,12 @@ class AE2Trainer:
                 "score": recipe.score_weight,
             },
             sparsity_start=round(recipe.sparsity_start * steps),
+            sparsity_of_mean=recipe.sparsity_of_mean,
             ratios=DecodedRatios([self.ratios[k] for k in columns], self.directions),
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
-        options = ("decoded_logit_weight", "softplus_beta", "sparsity_start")
+        options = ("decoded_logit_weight", "softplus_beta", "sparsity_start", "sparsity_of_mean")
         further = {name: value for name in options if (value := getattr(recipe, name))}
         settings = (
             name,

@@ -117,9 +117,13 @@ def score_loss(gradients: Tensor, scores: Tensor) -> Tensor:
     return (apart / whole.clamp_min(_TINY)).sum()
 
 
-def sparsity_matrix(latent_scores: Tensor) -> Tensor:
-    """E |J_gᵀ Δs_i|, row i for joint i: (k, B, d) → (k, d)."""
-    return latent_scores.abs().mean(1)
+def sparsity_matrix(latent_scores: Tensor, *, of_mean: bool = False) -> Tensor:
+    """E|J_gᵀ Δs_i|, or with `of_mean` |E J_gᵀ Δs_i|, row i for joint i: (k, B, d) → (k, d).
+
+    Deviation: with `of_mean`, as in two objectives of experiment "eq3", the absolute value is of the mean.  Why: errors
+    of a gradient that average out count in full in E|·|.  Effect: docs/eq3.md.
+    """
+    return latent_scores.mean(1).abs() if of_mean else latent_scores.abs().mean(1)
 
 
 def sparsity_loss(matrix: Tensor, targets: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class RopesRecipe:
         decoded_logit_weight: weight of the term that gives decoded codes the logits of the codes; 0 for the
             paper's Eq. 3.
         sparsity_start: fraction of AE2's steps before the term of λ is added; 0 for the paper's Eq. 3.
+        sparsity_of_mean: whether the sparsity term is of |E J_gᵀ Δs_i| instead of E|J_gᵀ Δs_i|, as in the paper.
         score_weight: weight of the term that matches the gradient of each coordinate to its joint's score
             difference, see `ropes.methods.ropes.objectives.score_loss`; 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
@@ -94,6 +95,7 @@ class RopesRecipe:
     logit_weight: float = 0.0
     decoded_logit_weight: float = added(0.0)
     sparsity_start: float = added(0.0)
+    sparsity_of_mean: bool = added(False)
     score_weight: float = 0.0
     code_noise: float = 0.0
     ldr_shares: tuple[float, ...] = added((1.0,))

@@ -156,6 +156,7 @@ class AE2Stage(Stage):
         weights: weight of each term beside reconstruction: "sparsity" is λ; "logit" of `logit_loss`; "decoded_logit" of
             the same on decoded codes, compared with the logits of the codes; "score" of `score_loss`.
         sparsity_start: step from which the sparsity term is added.
+        sparsity_of_mean: that the sparsity term is of |E J_gᵀ Δs_i|.
         ratios: output of the network → log density ratios (B, columns), for "decoded_logit".
         held_out: codes, scores, targets and logits of held-out poses, as a batch.
         others: as of `Stage`.
@@ -175,13 +176,14 @@ class AE2Stage(Stage):
         columns: list[int],
         weights: Mapping[Term, float],
         sparsity_start: int = 0,
+        sparsity_of_mean: bool = False,
         ratios: Callable[[Tensor], Tensor],
         held_out: tuple[Tensor, Tensor, Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.columns, self.ratios, self.held_out = columns, ratios, held_out
         self.weights: dict[Term, float] = {term: weight for term, weight in weights.items() if weight}
-        self.sparsity_start = sparsity_start
+        self.sparsity_start, self.sparsity_of_mean = sparsity_start, sparsity_of_mean
 
     def _losses(
         self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor, *, with_sparsity: bool
@@ -208,7 +210,8 @@ class AE2Stage(Stage):
         if gradients is not None:
             further = {"score": scale * score_loss(gradients.transpose(0, 1), scores)}
         if latent is not None:
-            further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent.transpose(0, 1)), targets)
+            matrix = sparsity_matrix(latent.transpose(0, 1), of_mean=self.sparsity_of_mean)
+            further["sparsity"] = scale * sparsity_loss(matrix, targets)
         if decoded_logits is not None:
             further["decoded_logit"] = logit_loss(decoded_logits, logits)
         return {
