@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ropes.cli import entry as cli
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from tests import planar, tiny
+from tests.bridge import Bridge
 from tests.command_line import refusal
 
 
@@ -25,6 +27,11 @@ from tests.command_line import refusal
         ("R --camera a --filter particle", "particle"),
         ("R --camera a --acceleration 3", "--acceleration goes with --filter kalman; add it, or leave --acc"),
         ("R --camera a --topic /arm --publish a.mcap", "--topic goes with --publish ws://HOST:PORT; add it, or"),
+        (
+            "panda-2c --camera a b --truth ws://h --publish ws://h --topic /joint_states",
+            "--truth would read the estimates, which --publish sends on /joint_states; give another topic",
+        ),
+        ("panda-2c --camera a b --truth ws://h:no", "--truth ws://h:no is not ws://HOST:PORT[/TOPIC] (Port could not"),
         (
             "panda-2c --camera 0 --no-page --publish -",
             "--camera: this run reads cam45",
@@ -52,3 +59,30 @@ def test_watch_prints_json_lines_until_the_data_set_ends(
     assert all(line["latency_ms"] > 0 for line in lines)
     assert cli.main([*words[:-2], "--rate", "1000"]) == 0
     assert capsys.readouterr().err.endswith("poses; --loop plays it again\n")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_watch_compares_estimates_with_the_encoders_of_a_live_arm(
+    own_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("roslibpy")
+    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 9))
+    angles = np.array([0.25, -0.5])
+    for camera, image in zip(tiny.CAMERAS, tiny.draw(angles), strict=True):
+        (tmp_path / camera).mkdir()
+        Image.fromarray(image).save(tmp_path / camera / "0.png")
+    bridge = Bridge()
+    bridge.names, bridge.at = list(tiny.JOINTS), dict(zip(tiny.JOINTS, angles.tolist(), strict=True))
+    address = f"ws://127.0.0.1:{bridge.port}"
+    words = ["watch", str(own_run), "--camera", str(tmp_path), "--no-page", "--seconds", "1", "--truth", address]
+    try:
+        assert cli.main([*words, "--publish", "-", address]) == 0
+    finally:
+        bridge.close()
+    [estimate] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert estimate["truth"] == bridge.at
+    sent = [
+        each["msg"]["name"] for each in bridge.received if each.get("topic") == "/ropes/joint_states" and "msg" in each
+    ]
+    assert sent in ([], [list(tiny.JOINTS)])  # none of a pose out of distribution

@@ -9,6 +9,7 @@ import tyro
 
 from ropes.cli.options import RunFolder, shared_options
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.rosbridge import is_address
 from ropes.errors import UserError
 
 
@@ -23,6 +24,7 @@ class Watch:
       ropes watch runs/two-cameras --camera left=0 right=2 --crop 80,0,480,480
       ropes watch panda-2c --camera cam45=left.mp4 cam135=right.mp4 --filter kalman
       ropes watch panda-2c --camera data/two-cameras --rate 2 --loop
+      ropes watch runs/two-cameras --camera left=0 right=2 --truth ws://localhost:9090
       ropes watch panda-2c --camera pictures --no-page --publish - live.mcap ws://localhost:9090
     """
 
@@ -64,9 +66,10 @@ class Watch:
     """Poses per second, for a data set; 10 if omitted."""
     loop: bool = False
     """Play videos and data sets again at their end."""
-    truth: Path | None = None
-    """For videos: CSV file with the true angles. Columns: time, in seconds from the first frame, and a column of
-    radians for each joint."""
+    truth: Annotated[str | None, tyro.conf.arg(metavar="FILE.csv|ws://HOST:PORT[/TOPIC]")] = None
+    """True angles, shown beside the estimate. For videos: CSV file with a column time, in seconds from the first frame,
+    and a column of radians for each joint. For a live arm: address of a rosbridge with the JointState of its encoders;
+    topic /joint_states if omitted."""
     seconds: float | None = None
     """Stop after this many seconds."""
     precision: RequestedPrecision = "auto"
@@ -83,7 +86,7 @@ class Watch:
             raise UserError("--camera needs a source for each camera of the run")
         if self.acceleration is not None and self.filter != "kalman":
             raise UserError("--acceleration goes with --filter kalman; add it, or leave --acceleration out")
-        bridged = any(target.startswith(("ws://", "wss://")) for target in self.publish)
+        bridged = any(map(is_address, self.publish))
         if self.topic is not None and not bridged:
             raise UserError("--topic goes with --publish ws://HOST:PORT; add it, or leave --topic out")
         if self.publish_flagged and not bridged:

@@ -1,83 +1,22 @@
-"""An arm behind a rosbridge: a small server on this machine speaks the bridge's protocol."""
+"""An arm behind a rosbridge."""
 
-import json
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.server import Server, ServerConnection, serve
 
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest, open_robot
 from ropes.errors import UserError
+from tests.bridge import Bridge
 from tests.data.recorder.conftest import MakeOptions
 
 pytest.importorskip("roslibpy")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-class Bridge:
-    """A rosbridge with an arm that follows its trajectories, and publishes joint states."""
-
-    def __init__(self) -> None:
-        self.names = ["gripper", "elbow", "shoulder"]
-        self.at = {"gripper": 0.5, "elbow": 0.0, "shoulder": 0.1}
-        self.silent = False
-        #: A joint state of another publisher, in place of the arm's.
-        self.others: dict[str, Any] | None = None
-        self.received: list[dict[str, Any]] = []
-        self.server: Server = serve(self._serve, "127.0.0.1", 0)
-        self.port = int(self.server.socket.getsockname()[1])
-        self._thread = threading.Thread(target=self.server.serve_forever)
-        self._thread.start()
-
-    def _serve(self, connection: ServerConnection) -> None:
-        ended = threading.Event()
-        publisher = threading.Thread(target=self._publish, args=(connection, ended))
-        try:
-            for text in connection:
-                message = json.loads(text)
-                self.received.append(message)
-                if message["op"] == "subscribe" and message["topic"] == "/joint_states":
-                    publisher.start()
-                if message["op"] == "publish":
-                    self._follow(message["msg"])
-        except ConnectionClosed:
-            pass
-        finally:
-            ended.set()
-            if publisher.ident:
-                publisher.join()
-
-    def _follow(self, trajectory: dict[str, Any]) -> None:
-        self.at |= dict(zip(trajectory["joint_names"], trajectory["points"][-1]["positions"], strict=True))
-
-    def _publish(self, connection: ServerConnection, ended: threading.Event) -> None:
-        while not ended.wait(0.02):
-            if self.silent:
-                continue
-            states = [{"name": self.names, "position": [self.at[name] for name in self.names]}]
-            if self.others is not None:
-                states = [self.others, {"name": ["wheel"], "position": [], "velocity": [1.0]}]
-            try:
-                for state in states:
-                    connection.send(json.dumps({"op": "publish", "topic": "/joint_states", "msg": state}))
-            except ConnectionClosed:
-                return
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self._thread.join()
-
-    @property
-    def trajectories(self) -> list[dict[str, Any]]:
-        return [each["msg"] for each in self.received if each["op"] == "publish"]
 
 
 @pytest.fixture
@@ -196,7 +135,7 @@ def test_invalid_ros2_options_are_refused(make_options: MakeOptions, monkeypatch
     with pytest.raises(UserError, match="port is '70000', which is no number of a port"):
         opened(make_options(), port="70000")
     monkeypatch.setitem(sys.modules, "roslibpy", None)
-    with pytest.raises(UserError, match=r"needs roslibpy .*: pip install -e '\.\[record\]'"):
+    with pytest.raises(UserError, match=r"needs the package roslibpy: pip install -e '\.\[record\]'"):
         opened(make_options())
 
 

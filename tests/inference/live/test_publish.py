@@ -174,8 +174,8 @@ class FakeRos:
             raise TimeoutError
         self.is_connected = True
 
-    def terminate(self) -> None:
-        self.ended = True
+    def close(self) -> None:
+        self.is_connected, self.ended = False, True
 
 
 class FakeTopic:
@@ -226,11 +226,12 @@ def test_rosbridge_publisher_drops_messages_when_disconnected(capsys: pytest.Cap
         bridge.send(estimate())
     assert len(topic.sent) == 1
     assert capsys.readouterr().err == "ropes: the rosbridge is gone; messages are dropped until it returns\n"
+    topic.ros.is_connected = True
     bridge.close()
     assert topic.ros.ended
-    with pytest.raises(UserError, match="no rosbridge answers at ws://robot:1; start rosbridge_server there"):
+    with pytest.raises(UserError, match="no rosbridge answers at robot:1; start rosbridge_server there"):
         Rosbridge("ws://robot:1")
-    for address in ("ws://robot:bridge", "ws://robot:99999", "ws://:9090"):
+    for address in ("ws://robot:bridge", "ws://robot:99999", "ws://:9090", "ws://robot:9090/arm"):
         with pytest.raises(UserError, match=f"--publish {address} is not ws://HOST:PORT"):
             Rosbridge(address)
 

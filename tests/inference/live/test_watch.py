@@ -41,6 +41,23 @@ def streams(angles: np.ndarray, *, gap: float = 0.02, late: float = 0.0) -> list
 
 
 @pytest.mark.slow
+def test_sources_without_truth_have_that_of_the_arm() -> None:
+    estimator, asked = calibrated(), list[float]()
+
+    def truth(stamp: float) -> np.ndarray | None:
+        asked.append(stamp)
+        return np.array([0.5, 1.0]) if len(asked) > 1 else None
+
+    sources = streams(poses(10))
+    found, _ = until_error(Watch(estimator, sources, Fit(estimator.run), truth=truth).estimates())
+    assert found[0].truth is None
+    assert len(found) == len(asked) > 1
+    assert found[-1].to_dict()["truth"] == dict(zip(tiny.JOINTS, (0.5, 1.0), strict=True))
+    taken = [time.time() - time.monotonic() + stamp for stamp in asked]
+    assert taken == pytest.approx([each.time for each in found], abs=0.05)
+
+
+@pytest.mark.slow
 def test_estimates_have_angles_latency_and_rate() -> None:
     angles = poses(30)
     found, end = until_error(watch(*streams(angles)).estimates())

@@ -165,6 +165,8 @@ class Page(Sink):
             self._status.content = figures.status(estimate)
             self._angles.content = figures.angles(estimate, self._limits)
             self._move(self._estimate, estimate.angles if estimate.filtered is None else estimate.filtered.angles)
+            for handle in self._truth.values():
+                handle.visible = estimate.truth is not None
             if estimate.truth is not None:
                 self._move(self._truth, estimate.truth)
 

@@ -3,7 +3,6 @@
 Each publisher takes an estimate at once and never waits for its reader; what cannot be sent is dropped.
 """
 
-import importlib
 import io
 import json
 import os
@@ -13,9 +12,10 @@ import time
 from collections import deque
 from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import urlsplit
 
-from ropes.errors import UserError, install_command
+from ropes.common import rosbridge
+from ropes.common.rosbridge import Address
+from ropes.errors import UserError
 from ropes.inference.live.mcap_log import McapLog
 from ropes.inference.live.watch import Estimate, Sink
 from ropes.inference.poses import Arm
@@ -104,24 +104,9 @@ class Rosbridge(Sink):
     """
 
     def __init__(self, address: str, topic: str = TOPIC, *, flagged: bool = False) -> None:
-        try:
-            roslibpy = importlib.import_module("roslibpy")
-        except ModuleNotFoundError as error:
-            raise UserError(f"--publish {address} needs the package roslibpy: {install_command('live')}") from error
-        try:
-            parts = urlsplit(address)
-            host, port = parts.hostname, parts.port or 9090
-        except ValueError as error:
-            raise UserError(f"--publish {address} is not ws://HOST:PORT ({error})") from error
-        if not host:
-            raise UserError(f"--publish {address} is not ws://HOST:PORT")
-        self._ros = roslibpy.Ros(host, port, is_secure=parts.scheme == "wss")
+        roslibpy = rosbridge.require_roslibpy(f"--publish {address}", "live")
+        self._ros = rosbridge.connect(roslibpy, Address.parse("--publish", address), _CONNECT)
         self._message, self._dropped = roslibpy.Message, False
-        try:
-            self._ros.run(timeout=_CONNECT)
-        except Exception as error:  # roslibpy raises its own class for each version
-            self.close()
-            raise UserError(f"no rosbridge answers at {address}; start rosbridge_server there") from error
         self._topic = roslibpy.Topic(self._ros, topic, "sensor_msgs/JointState")
         self._topic.advertise()
         self._flag = roslibpy.Topic(self._ros, f"{topic.rpartition('/')[0]}/{_FLAG}", "std_msgs/Bool")
@@ -141,7 +126,7 @@ class Rosbridge(Sink):
 
     def close(self) -> None:
         """End the connection."""
-        self._ros.terminate()
+        rosbridge.disconnect(self._ros)
 
 
 def joint_state(estimate: Estimate) -> dict[str, Any]:
@@ -171,7 +156,7 @@ def publisher(target: str, arm: Arm | None, topic: str = TOPIC, *, flagged: bool
     """
     if target == "-":
         return JsonLines(sys.stdout)
-    if target.startswith(("ws://", "wss://")):
+    if rosbridge.is_address(target):
         return Rosbridge(target, topic, flagged=flagged)
     if target.endswith(".mcap"):
         return McapLog(Path(target), arm)

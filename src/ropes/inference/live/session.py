@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.rosbridge import is_address
 from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.recordings.devices import is_device
 from ropes.data.recordings.views import Box
@@ -18,11 +19,12 @@ from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.publish import TOPIC, publisher
 from ropes.inference.live.sources import RATE, Folders, Recorded, Source, VideoFile, cameras_of
-from ropes.inference.live.truth import read_truth
+from ropes.inference.live.truth import EncoderTruth, read_truth, topic_of
 from ropes.inference.live.watch import Sink, Watch, limit_threads
 from ropes.inference.poses import Arm, chosen_arm
 from ropes.methods.run import Run
 
+_NO_TRUTH = "--truth FILE.csv goes with video files, and --truth ws://HOST:PORT with cameras and folders; leave it out"
 _NO_LOOP = "--loop goes with video files and data sets; leave it out"
 
 
@@ -47,7 +49,8 @@ class WatchOptions:
         split: of a data set; None for a test split.
         rate: poses a second of a data set; 10 if None.
         loop: play videos and data sets again.
-        truth: CSV file with the true angles of videos, see `ropes.inference.live.truth.read_truth`.
+        truth: CSV file with the true angles of videos, or address of a live arm's encoders; see
+            `ropes.inference.live.truth`.
         seconds: end after so many seconds; None for no end.
         precision: see `ropes.methods.readers.load_reader`.
     """
@@ -67,9 +70,14 @@ class WatchOptions:
     split: str | None = None
     rate: float | None = None
     loop: bool = False
-    truth: Path | None = None
+    truth: str | None = None
     seconds: float | None = None
     precision: RequestedPrecision = "auto"
+
+    @property
+    def has_encoders(self) -> bool:
+        """Whether the true angles come from a live arm's encoders."""
+        return self.truth is not None and is_address(self.truth)
 
 
 def watch(run: Path, options: WatchOptions) -> None:
@@ -78,6 +86,7 @@ def watch(run: Path, options: WatchOptions) -> None:
     Raises:
         UserError: see `ropes.inference.live.watch.Watch`, the sources, the page and the publishers.
     """
+    _require_other_topic(options)
     estimator = Estimator.load(run, precision=options.precision)
     if estimator.calibration is None:
         raise UserError(f"{run} is not calibrated: run `ropes calibrate` first")
@@ -85,10 +94,15 @@ def watch(run: Path, options: WatchOptions) -> None:
     raw = not any(isinstance(source, Recorded) for source in sources)
     fit = Fit(estimator.run, options.rotate, options.crop, raw=raw)
     kalman = None if options.density is None else Kalman(options.density)
-    watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman)
     limit_threads(len(sources))
     arm = arm_to_draw(estimator.run, options, sources)
     with ExitStack() as stack:
+        truth = None
+        if options.has_encoders:
+            encoders = EncoderTruth(estimator.run, str(options.truth))
+            stack.callback(encoders.close)
+            truth = encoders.at
+        watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman, truth=truth)
         sinks: list[Sink] = []
         for target in options.publish:
             sinks.append(publisher(target, arm, options.topic, flagged=options.publish_flagged))
@@ -114,11 +128,11 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
     """
     texts = options.cameras
     if len(texts) == 1 and (whole := _of_all_cameras(run, Path(texts[0]), options)) is not None:
-        if options.truth is not None:
-            raise UserError("--truth goes with video files; leave it out")
+        if options.truth is not None and (isinstance(whole, Recorded) or not options.has_encoders):
+            raise UserError(_NO_TRUTH)
         return [whole]
     _require_no_data_set(options)
-    truth = None if options.truth is None else read_truth(run, options.truth)
+    truth = None if options.truth is None or options.has_encoders else read_truth(run, Path(options.truth))
     by_camera = cameras_of(run, texts)
     folders = {camera: Path(text) for camera, text in by_camera.items() if Path(text).is_dir()}
     sources: list[Source] = [Folders(folders=folders)] if folders else []
@@ -130,11 +144,22 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
         else:
             sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
     videos = any(isinstance(source, VideoFile) for source in sources)
-    if truth is not None and not videos:
-        raise UserError("--truth goes with video files; leave it out")
+    if options.truth is not None and options.has_encoders == videos:
+        raise UserError(_NO_TRUTH)
     if options.loop and not videos:
         raise UserError(_NO_LOOP)
     return sources
+
+
+def _require_other_topic(options: WatchOptions) -> None:
+    """Check that the true angles are not the estimates that are published.
+
+    Raises:
+        UserError: they are, or --truth is no address.
+    """
+    published = options.topic if any(map(is_address, options.publish)) else None
+    if options.has_encoders and topic_of(str(options.truth)).topic == published:
+        raise UserError(f"--truth would read the estimates, which --publish sends on {published}; give another topic")
 
 
 def _require_no_data_set(options: WatchOptions) -> None:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -102,6 +102,7 @@ class Watch:
         fit: from a source's images to those that the run reads.
         tolerance: largest difference of the cameras' time stamps in one pose, seconds.
         kalman: filter over time; None for none.
+        truth: time of `time.monotonic` → true angles (d,) of the arm then, radians, or None; for sources without.
 
     Raises:
         UserError: the run is not calibrated, or the filter needs standard deviations that the run does not have.
@@ -115,13 +116,14 @@ class Watch:
         *,
         tolerance: float = 0.025,
         kalman: Kalman | None = None,
+        truth: Callable[[float], Floats | None] | None = None,
     ) -> None:
         if estimator.calibration is None:
             raise UserError("the run is not calibrated: run `ropes calibrate` first")
         if kalman is not None and estimator.intervals is None:
             raise UserError("the filter needs standard deviations, which this run does not have; leave --filter out")
         self._estimator, self._sources, self._fit, self._kalman = estimator, sources, fit, kalman
-        self._tolerance = tolerance
+        self._tolerance, self._truth = tolerance, truth
         self._predictor = Predictor(estimator)
         self._board = Board(estimator.run.cameras, tolerance)
         self._stopped = threading.Event()
@@ -183,14 +185,16 @@ class Watch:
             filtered = self._kalman(stamp, angles, np.array(list(prediction["std"].values())))
         now = time.monotonic()
         speed.add(now, now - stamp)
-        truths = [frame.truth for frame in found.values() if frame.truth is not None]
+        truth = next((frame.truth for frame in found.values() if frame.truth is not None), None)
+        if truth is None and self._truth is not None:
+            truth = self._truth(stamp)
         return Estimate(
             time=time.time() - (now - stamp),
             images={camera: frame.image for camera, frame in found.items()},
             prediction=prediction,
             angles=angles,
             filtered=filtered,
-            truth=truths[0] if truths else None,
+            truth=truth,
             latency=now - stamp,
             latency_95=speed.latency_95,
             rate=speed.rate,

@@ -4,20 +4,20 @@
 ros2_control, `joint_trajectory_controller`.
 """
 
-import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
+from ropes.common import rosbridge
 from ropes.common.arrays import Floats
+from ropes.common.rosbridge import Address, JointStates
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import knots, travel_time
-from ropes.errors import UserError, install_command
+from ropes.errors import UserError
 
-#: Seconds to wait for the connection, for the first joint state, and for the end of the connection.
+#: Seconds to wait for the connection, and for the first joint state.
 TIMEOUT = 5.0
 #: Seconds: age of the oldest joint state that counts, and the time to stop.
 _OLDEST, _HALT = 1.0, 0.1
@@ -42,47 +42,20 @@ class Ros2Robot(Robot):
     def __init__(
         self, host: str, port: int, joints: tuple[str, ...], states: str, command: str, commanded: tuple[str, ...] = ()
     ) -> None:
-        try:
-            import roslibpy
-        except ModuleNotFoundError as error:
-            missing = f"--robot ros2 needs roslibpy ({error.name} is missing): {install_command('record')}"
-            raise UserError(missing) from error
+        roslibpy = rosbridge.require_roslibpy("--robot ros2", "record")
         self.joints, self._message, self._topic = joints, roslibpy.Message, states
         self._commanded = tuple(dict.fromkeys((*joints, *commanded)))
-        #: Of each joint its angle and when it came.
-        self._arrived, self._state = threading.Event(), dict[str, tuple[float, float]]()
-        self._ros = roslibpy.Ros(host=host, port=port)
+        self._ros = rosbridge.connect(roslibpy, Address(host, port), TIMEOUT)
         try:
-            self._ros.run(timeout=TIMEOUT)
-        except Exception as error:  # roslibpy raises several kinds
-            raise UserError(f"no rosbridge answers at {host}:{port} ({error}); start rosbridge_server") from error
-        self._listener = roslibpy.Topic(self._ros, states, "sensor_msgs/JointState")
-        self._commands = roslibpy.Topic(self._ros, command, "trajectory_msgs/JointTrajectory")
-        self._listener.subscribe(self._receive)
-        self._commands.advertise()
-        try:
-            self._wait_for_state()
+            self._states = JointStates(roslibpy, self._ros, states, self._commanded, TIMEOUT)
         except UserError:
-            self.close()
+            rosbridge.disconnect(self._ros)
             raise
+        self._commands = roslibpy.Topic(self._ros, command, "trajectory_msgs/JointTrajectory")
+        self._commands.advertise()
         #: Goals of the joints beyond the plan's: where they stand at the first command.  Somebody may have moved them
         #: before, because the recorder asked for it.
         self._held: Floats | None = None
-
-    def _receive(self, message: Mapping[str, Any]) -> None:
-        """Called in roslibpy's thread, also for messages of other publishers; some hold velocities alone."""
-        now, names, positions = time.monotonic(), message["name"], message["position"]
-        if len(names) == len(positions):
-            state = {name: (position, now) for name, position in zip(names, positions, strict=True)}
-            self._state = {**self._state, **state}
-        if all(joint in self._state for joint in self._commanded):
-            self._arrived.set()
-
-    def _wait_for_state(self) -> None:
-        if not self._arrived.wait(TIMEOUT):
-            missing = [joint for joint in self._commanded if joint not in self._state]
-            known = f"; it has {', '.join(self._state)}" if self._state else ", nothing came"
-            raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {TIMEOUT:g} s{known}")
 
     def positions(self) -> Floats:
         """Angles that were told last.
@@ -99,11 +72,12 @@ class Ros2Robot(Robot):
 
     def others(self) -> Mapping[str, float]:
         """Angles of the other joints that were told."""
-        return {name: angle for name, (angle, _) in self._state.items() if name not in self.joints}
+        return {name: angle for name, (_, angle) in self._states.newest().items() if name not in self.joints}
 
     def _known(self) -> tuple[Floats, float]:
         """Angles of the plan's joints, (joints,), and the age of the oldest one in seconds."""
-        angles, stamps = zip(*(self._state[joint] for joint in self.joints), strict=True)
+        newest = self._states.newest()
+        stamps, angles = zip(*(newest[joint] for joint in self.joints), strict=True)
         return np.array(angles), time.monotonic() - min(stamps)
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
@@ -120,7 +94,8 @@ class Ros2Robot(Robot):
     def _publish(self, points: Iterable[tuple[float, Floats, Floats]]) -> None:
         """Publish points: seconds from now, angles and velocities."""
         if self._held is None:
-            self._held = np.array([self._state[joint][0] for joint in self._commanded[len(self.joints) :]])
+            newest = self._states.newest()
+            self._held = np.array([newest[joint][1] for joint in self._commanded[len(self.joints) :]])
         described = []
         for seconds, positions, velocities in points:
             whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
@@ -152,15 +127,11 @@ class Ros2Robot(Robot):
             raise UserError(f"no position of its joints on {self._topic} for {age:.1f} s")
 
     def close(self) -> None:
-        """Close the connection, and wait for the bridge's answer: the last command must have left this machine."""
-        if not self._ros.is_connected:
-            return
-        self._commands.unadvertise()
-        self._listener.unsubscribe()
-        self._ros.close()
-        end = time.monotonic() + TIMEOUT
-        while self._ros.is_connected and time.monotonic() < end:
-            time.sleep(0.01)
+        """Close the connection; the last command has left this machine then."""
+        if self._ros.is_connected:
+            self._commands.unadvertise()
+            self._states.close()
+            rosbridge.disconnect(self._ros)
 
 
 def open_robot(request: RobotRequest) -> Ros2Robot:
