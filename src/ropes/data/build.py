@@ -224,7 +224,7 @@ def finished(root: Location, request: Mapping[str, Any]) -> dict[str, Any] | Non
         if _comparable(key, stored) != _comparable(key, value):
             difference = f"no {key} recorded" if stored is None else f"{key} {stored}, not {value}"
             if isinstance(value, dict | list):
-                difference = f"another {key}"
+                difference = f"another {key}{_detail(_comparable(key, stored), _comparable(key, value))}"
             raise UserError(f"{root} holds something else, a data set with {difference}; choose an empty or new folder")
     if not content.get("complete"):
         return None
@@ -232,6 +232,16 @@ def finished(root: Location, request: Mapping[str, Any]) -> dict[str, Any] | Non
     if not isinstance(checksums, dict):
         raise UserError(f"{path} is damaged; choose an empty or new folder")
     return checksums
+
+
+def _detail(stored: Any, value: Any, name: str = "") -> str:
+    """The first entry in which two mappings differ, in brackets; empty where there is none to name."""
+    if isinstance(stored, dict) and isinstance(value, dict):
+        key = next(key for key in (*value, *stored) if stored.get(key) != value.get(key))
+        return _detail(stored.get(key), value.get(key), f"{name}.{key}" if name else str(key))
+    if not name:
+        return ""
+    return f" ({name})" if isinstance(stored, list) and isinstance(value, list) else f" ({name} {stored}, not {value})"
 
 
 def _remove_empty_meta(folder: Path) -> None:

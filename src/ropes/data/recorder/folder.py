@@ -18,6 +18,7 @@ from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.protocols import RecordingProtocol
+from ropes.data.recordings.views import View
 from ropes.data.writer import Shard, SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.urdf import kinematics_of
@@ -48,6 +49,8 @@ class Entry:
     unmended: tuple[str, ...] = ()
 
 
+#: Part of a view → its option.
+_OPTIONS = {"rotate": "--rotate", "crop": "--crop", "size": "--image-size", "grey": "--grey"}
 #: The entry of a place whose file is damaged.
 _NOBODY = Entry(number=-1, began=0.0, seconds=(), order=())
 
@@ -136,6 +139,31 @@ class RecordingFolder:
             return parquet.read_metadata(self.root / schema.data_file(number)).num_rows == self._protocol.length
         except UserError:
             return False
+
+    def require_cameras(self, names: Sequence[str], views: Mapping[str | None, View]) -> None:
+        """Check options on cameras against the cameras of the episodes that are there.
+
+        Args:
+            names: of the cameras, in order; empty for the robot's own.
+            views: camera → view; None is the key for all other cameras.
+
+        Raises:
+            UserError: a camera was not there before or is missing, or its view was another one.
+        """
+        known = {str(camera["name"]): camera.get("view", {}) for camera in self.cameras or []}
+        if not self.entries or not known:
+            return
+        end = f"; give it as before, or choose another folder than {self.root}"
+        held = ", ".join(known)
+        if names and list(names) != list(known):
+            raise UserError(f"--cameras has {', '.join(names)}, and before {held}{end}")
+        if unknown := [name for name in views if name is not None and name not in known]:
+            raise UserError(f"no camera {unknown[0]!r}; there are {held}")
+        for name, before in known.items():
+            now = views.get(name, views.get(None, View())).to_dict()
+            if changed := [option for option in before if option in now and before[option] != now[option]]:
+                option, key = _OPTIONS[changed[0]], changed[0]
+                raise UserError(f"camera {name} has {option} {_value(now[key])}, and before {_value(before[key])}{end}")
 
     def begin(self, cameras: Sequence[Mapping[str, Any]]) -> None:
         """Mark the data set as unfinished; `cameras` describes them, with name and view.
@@ -245,6 +273,13 @@ def _as_known(cameras: list[dict[str, Any]], known: Sequence[Mapping[str, Any]])
 
 def _names(cameras: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(str(camera.get("name")) for camera in cameras)
+
+
+def _value(part: object) -> str:
+    """Part of a view as its option has it."""
+    if isinstance(part, list):
+        return ",".join(map(str, part))
+    return "none" if part is None else str(part)
 
 
 def _difference(key: str, stored: object, value: object) -> str:

@@ -122,12 +122,14 @@ def record_data(
         The finished data set; None if only the plan was asked for.
 
     Raises:
-        UserError: the plan is not free, the robot or a camera does not answer, or `out` holds something else.
+        UserError: the plan is not free, the robot or a camera does not answer, or `out` holds something else or a
+            recording with another robot, other distributions, another seed or other cameras.
     """
     kind_named(options.kind)
     request = {**building.versions(), "limits": options.limits.to_dict()}
     protocol, wanted = options.protocol, options.episodes
     folder = RecordingFolder(out, options.identity(), request, protocol)
+    folder.require_cameras(tuple(options.cameras), options.views)
     done = {entry.number for entry in folder.entries}
     if (held := len(folder.slots)) > wanted:
         raise UserError(f"{out} holds {held} {protocol.noun}s already; give --{protocol.noun}s {held} or more")
