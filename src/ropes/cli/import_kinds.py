@@ -1,6 +1,8 @@
-"""Which options of `ropes import` go with which kind of source."""
+"""Which options, and how many sources, go with which kind of source of `ropes import`."""
 
+from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from ropes.errors import UserError
@@ -21,12 +23,26 @@ DREAM, PAIRS, PHOTOGRAPHS, TABLE, CHAMBERS = _USED_BY
 ARMS = "recordings of arms"
 
 
-def require_use(command: Any, kind: str) -> None:
-    """Check that no option is given that only other kinds of sources use.
+def require_sources(sources: Sequence[Path]) -> None:
+    """Check that there are sources.
 
     Raises:
-        UserError: there is one.
+        UserError: none is given, or one does not exist.
     """
+    if not sources:
+        raise UserError("give SOURCE, a recording's file or folder")
+    if missing := [source for source in sources if not source.exists()]:
+        raise UserError(f"{missing[0]} does not exist; give a recording's file or folder")
+
+
+def require_use(command: Any, kind: str) -> None:
+    """Check that no option is given that only other kinds of sources use, and one source unless they are of arms.
+
+    Raises:
+        UserError: there is such an option, or there are several sources.
+    """
+    if kind != ARMS and len(command.source) > 1:
+        raise UserError(f"{command.source[0]} is of the kind {kind}, which is imported alone; leave other sources out")
     shared = {"cameras", "crop", "grey", "image_size", "policies", "policy_column"}
     alone = set[str]().union(*_USED_BY.values()) - shared
     used = {ARMS: {each.name for each in fields(command)} - alone, **_USED_BY}

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ropes.cli.config import options_beside, write_options
-from ropes.cli.import_kinds import ARMS, CHAMBERS, DREAM, PAIRS, PHOTOGRAPHS, TABLE, require_use
-from ropes.cli.options import SourcePath, at_least, distinct, parse_numbers, shared_options
+from ropes.cli.import_kinds import ARMS, CHAMBERS, DREAM, PAIRS, PHOTOGRAPHS, TABLE, require_sources, require_use
+from ropes.cli.options import SourcePaths, at_least, distinct, parse_numbers, shared_options
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Import:
     Example:
       ropes import recordings/lerobot --out data/mine
       ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
+      ropes import recordings/monday.bag recordings/tuesday.bag --out data/mine
       ropes import recordings/so101 --policies policies.csv --state degrees --out data/so101
       ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
       ropes import dream/real/panda-3cam_azure --image-size 128 --test-share 0.5 --out data/azure
@@ -43,11 +44,11 @@ class Import:
       ropes import lt_crl_benchmark_v1 --experiment buchholz_1 --out data/chambers
     """
 
-    source: SourcePath
+    source: SourcePaths
     """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
-    of frames, a folder of DREAM (docs/dream.md), Causal Triplet's files (docs/deltas.md), MPI3D's mpi3d_real.npz
-    (docs/photographs.md), a table (CSV or Parquet) of images with their factors, or an image data set of the causal
-    chambers (docs/tables.md)."""
+    of frames, or several of one kind with the same cameras; or one of: a folder of DREAM (docs/dream.md), Causal
+    Triplet's files (docs/deltas.md), MPI3D's mpi3d_real.npz (docs/photographs.md), a table (CSV or Parquet) of images
+    with their factors, an image data set of the causal chambers (docs/tables.md)."""
     out: Path | None = None
     """Folder of the data set (required without --preview)."""
     cameras: tuple[str, ...] = ()
@@ -55,7 +56,8 @@ class Import:
     MPI3D top, center, bottom. All if omitted. For a folder of DREAM: name of its camera, rgb if omitted."""
     policies: Path | None = None
     """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
-    and frame; frame; time. For MPI3D's anchors: JSON file with a causal model of the axes (docs/photographs.md)."""
+    and frame; frame; time; and a column source for several recordings. For MPI3D's anchors: JSON file with a causal
+    model of the axes (docs/photographs.md)."""
     policy_column: str | None = None
     """Column of a LeRobot data set, a log or a table of factors with the active policy. If omitted: the task of a
     LeRobot data set, or the column policy of a log; images of a table of factors then have no policies."""
@@ -66,7 +68,7 @@ class Import:
     """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
     log: Path | None = None
     """Table (CSV or Parquet) for a video or a folder of frames, with columns time (seconds) or frame, policy, and joint
-    positions."""
+    positions; the one beside the video or in the folder if omitted."""
     joint_columns: tuple[str, ...] = ()
     """Columns of --log with the joint positions; all columns of numbers if omitted. For a bag: joints that its messages
     must have if several nodes publish; those with the most joints if omitted."""
@@ -153,8 +155,7 @@ class Import:
 
     def execute(self) -> None:
         """Import the recording."""
-        if not self.source.exists():
-            raise UserError(f"{self.source} does not exist; give a recording's file or folder")
+        require_sources(self.source)
         self._import()
         if self.preview is None:
             write_options(self, options_beside(self._folder))
@@ -172,7 +173,7 @@ class Import:
         from ropes.data.causal_triplet import holds_pairs
         from ropes.data.mpi3d import holds_grid
 
-        if holds_pairs(self.source):
+        if holds_pairs(self.source[0]):
             if self.preview is not None:
                 raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
             require_use(self, PAIRS)
@@ -180,22 +181,22 @@ class Import:
             return
         from ropes.data.dream import holds_dream
 
-        if holds_dream(self.source):
+        if holds_dream(self.source[0]):
             require_use(self, DREAM)
             self._import_dream()
             return
-        if holds_grid(self.source):
+        if holds_grid(self.source[0]):
             require_use(self, PHOTOGRAPHS)
             self._import_photographs()
             return
         from ropes.data.chambers import holds_chambers
         from ropes.data.recordings.logs import LOG_SUFFIXES
 
-        if holds_chambers(self.source):
+        if holds_chambers(self.source[0]):
             require_use(self, CHAMBERS)
             self._import_factor_images(of_chambers=True)
             return
-        is_table = self.source.is_file() and self.source.suffix in LOG_SUFFIXES
+        is_table = self.source[0].is_file() and self.source[0].suffix in LOG_SUFFIXES
         if is_table or self.factor_columns or self.image_column:
             require_use(self, TABLE)
             self._import_factor_images(of_chambers=False)
@@ -205,10 +206,10 @@ class Import:
         from ropes.data.recordings.preview import preview_recording
 
         if self.preview is not None:
-            for line in preview_recording(self.source, folder=self.preview, options=self._options()):
+            for line in preview_recording(*self.source, folder=self.preview, options=self._options()):
                 print(line)
             return
-        print(import_recording(self.source, out=self._folder, options=self._options()))
+        print(import_recording(*self.source, out=self._folder, options=self._options()))
 
     def _options(self) -> "ImportOptions":
         """The options of an import, parsed."""
@@ -233,7 +234,7 @@ class Import:
         view = self._view(camera, f"the camera of a folder of DREAM is {camera} here (--cameras)")
         given = {} if self.test_share is None else {"test_share": self.test_share}
         options = DreamOptions(urdf=self.urdf, camera=camera, view=view, **given)
-        print(import_dream(self.source, out=self._folder, options=options))
+        print(import_dream(self.source[0], out=self._folder, options=options))
 
     def _view(self, camera: str, only: str) -> "View":
         """What happens to the images of the only camera; `only` names it if an option names another one."""
@@ -255,9 +256,9 @@ class Import:
         )
         view = self._view(CAMERA, f"the camera of images with factors is {CAMERA}")
         if of_chambers:
-            source = read_chambers(self.source, self.experiment, columns)
+            source = read_chambers(self.source[0], self.experiment, columns)
         else:
-            source = read_factor_table(find_table(self.source), columns)
+            source = read_factor_table(find_table(self.source[0]), columns)
         share = TEST_SHARE if self.test_share is None else self.test_share
         print(import_factor_images(source, out=self._folder, view=view, test_share=share, seed=self.seed))
 
@@ -269,7 +270,7 @@ class Import:
         if size.keys() - {None}:
             raise UserError("--image-size of Causal Triplet's pairs is one number; leave the camera out")
         import_pairs(
-            self.source,
+            self.source[0],
             out=self._folder,
             image_size=size.get(None, _PAIRS_SIZE),
             manifest=self.manifest,
@@ -284,7 +285,7 @@ class Import:
         common["fixed"] = parse_numbers("--fixed", self.fixed)
         if self.samples is not None:
             common |= {"samples": self.samples, "test_samples": self.test_anchors, "labelled": self.labelled}
-            import_factors(self.source, **common)
+            import_factors(self.source[0], **common)
         else:
             if self.policies is not None:
                 from ropes.data.causal_model_file import read_causal_models
@@ -292,6 +293,6 @@ class Import:
 
                 common["models"] = read_causal_models(self.policies, AXES)
             anchors = _ANCHORS if self.anchors is None else self.anchors
-            dataset = import_anchors(self.source, **common, anchors=anchors, test_anchors=self.test_anchors)
+            dataset = import_anchors(self.source[0], **common, anchors=anchors, test_anchors=self.test_anchors)
             if shared := (dataset.provenance or {})[SHARED]:
                 print(f"{shared} test poses have a photograph of training: few combinations of factors are left free")

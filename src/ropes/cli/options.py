@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:  # UPaths are no Paths
     DataLocation = Annotated[Any, LOCATION]
     DataFolder = Annotated[Any, LOCATION, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
-SourcePath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
+SourcePaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE ...")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 
 CLUSTER_HELP = (

@@ -34,11 +34,13 @@ BYTES_PER_SHARD = 100_000_000
 _REFERENCES = 9
 
 
-def request_of(path: Path, streams: Streams, options: ImportOptions, views: Mapping[str, View]) -> dict[str, object]:
+def request_of(
+    paths: Sequence[Path], streams: Streams, options: ImportOptions, views: Mapping[str, View]
+) -> dict[str, object]:
     """What decides the data set, as far as it is known before any image is decoded.
 
     Args:
-        path: of the recording.
+        paths: of the recordings.
         streams: of the recording.
         options: of the import.
         views: camera → view as the options give it.
@@ -49,7 +51,7 @@ def request_of(path: Path, streams: Streams, options: ImportOptions, views: Mapp
     }
     return {
         **building.versions(),
-        "source": {"name": path.name, **streams.recording.record},
+        "source": {"name": ", ".join(path.name for path in paths), **streams.recording.record},
         "import": {**_described(options, streams), "views": asked},
     }
 

@@ -16,9 +16,9 @@ from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.recordings.dataset_writer import request_of, write
 from ropes.data.recordings.dwells import doubt, still_by_images
+from ropes.data.recordings.joined import open_recordings
 from ropes.data.recordings.look import NOTHING, Looks, look
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_positions, plan, read_streams, views_of
-from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.survey import STATE
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
@@ -52,11 +52,11 @@ class Imported:
         return "; ".join(parts)
 
 
-def import_recording(path: Path, *, out: Path, options: ImportOptions, progress: bool = True) -> Imported:
-    """Convert a recording into a data set, or resume an interrupted import.
+def import_recording(*paths: Path, out: Path, options: ImportOptions, progress: bool = True) -> Imported:
+    """Convert a recording, or several of one kind, into a data set, or resume an interrupted import.
 
     Args:
-        path: a LeRobot folder, a ROS bag, a video, or a folder of videos or frames with a log.
+        paths: each a LeRobot folder, a ROS bag, a video, or a folder of videos or frames with a log.
         out: folder of the data set.
         options: see `ImportOptions`.
         progress: show progress.
@@ -66,13 +66,14 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
             in `out` then.
     """
     files.require_free(out, schema.PROVENANCE)
-    if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
-        raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
+    for path in paths:
+        if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+            raise UserError(f"--out {out} is inside the recording {path}; choose a folder outside")
     began_empty = not out.exists() or all(map(files.is_temporary, out.iterdir()))
-    source, recording = open_recording(path, replace(options.streams, progress=progress))
+    source, recording = open_recordings(paths, replace(options.streams, progress=progress))
     streams = read_streams(recording, options)
     views = views_of(recording, options)
-    request = request_of(path, streams, options, views)
+    request = request_of(paths, streams, options, views)
     is_complete = building.finished(out, request) is not None
     try:
         made, looks = _planned(streams, views, options, out, progress)

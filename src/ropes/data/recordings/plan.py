@@ -140,10 +140,11 @@ def read_streams(recording: Recording, options: ImportOptions) -> Streams:
             f"no frame is left ({_described(dropped)}); {apart}: record with one clock, or give a larger --tolerance, "
             "or --offset for the log of a video"
         )
-    names = dict.fromkeys(views.joints for views in found)
-    if len(names) > 1:
-        raise UserError(f"episodes have different joints: {' and '.join(', '.join(each) or 'none' for each in names)}")
-    joints = next(iter(names))
+    joints = found[0].joints
+    for episode, views in zip(recording.episodes, found, strict=True):
+        if views.joints != joints:
+            one, other = (", ".join(each) or "none" for each in (joints, views.joints))
+            raise UserError(f"{recording.episodes[0].name} has joints {one}, and {episode.name} has joints {other}")
     assigned = policies.assign(recording.episodes, options.policies, joints)
     return Streams(
         recording=recording,

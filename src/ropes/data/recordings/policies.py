@@ -14,6 +14,8 @@ from ropes.errors import UserError
 _FORM = "observational, or a joint, a slash and 1 or 2, as elbow/1"
 #: Columns of a table that say what a row is about; `policy` says the rest.
 _KEYS = ("task", "episode", "frame", "time")
+#: Column that names the recording of a row, where several are imported together.
+_SOURCE = "source"
 
 
 def assign(episodes: Sequence[Episode], table: Path | None, joints: Iterable[str]) -> tuple[Policies, ...]:
@@ -23,7 +25,7 @@ def assign(episodes: Sequence[Episode], table: Path | None, joints: Iterable[str
         episodes: of the recording.
         table: CSV or Parquet file with a column `policy` and what it is about: `task` (a text of the recording),
             `episode` (a number), `episode` and `frame` or `frame` alone (from this frame on), or `time` (from this time
-            on, seconds).
+            on, seconds).  Among several recordings a column `source` names that of the row, except with `task`.
         joints: names of the recording's joints; none if it has no joint positions.
 
     Returns:
@@ -75,9 +77,12 @@ def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | No
             f"{table.path} has columns {', '.join(table.columns)}; beside policy it needs task, episode, "
             "episode and frame, frame, time, or episode and time"
         )
-    if "episode" not in keys and len(episodes) > 1:
+    sources = [episode.source for episode in episodes]
+    if len(set(sources)) > 1 and _SOURCE not in table.columns:
+        raise UserError(f"{table.path}: several recordings are imported; add a column {_SOURCE} with their names")
+    if "episode" not in keys and len(set(sources)) < len(episodes):
         raise UserError(f"{table.path}: the recording has {len(episodes)} episodes; add a column episode")
-    numbers = _places(table, episodes) if "episode" in keys else np.zeros(len(table), np.int64)
+    numbers = _places(table, episodes, numbered="episode" in keys)
     times = np.full(len(table), -np.inf)
     if "time" in keys:
         times = table.numbers("time")
@@ -94,16 +99,32 @@ def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | No
     return assigned
 
 
-def _places(table: Table, episodes: Sequence[Episode]) -> np.ndarray:
-    """Place in the recording of the episode that each row names by its number, (rows,)."""
-    place = {k if episode.number is None else episode.number: k for k, episode in enumerate(episodes)}
-    numbers = table.counts("episode").tolist()
-    for row, number in enumerate(numbers):
-        if number not in place:
-            raise UserError(
-                f"{table.where(row)}: no episode {number}; the recording has {len(episodes)}, from {min(place)} on"
-            )
-    return np.array([place[number] for number in numbers], dtype=np.int64)
+def _places(table: Table, episodes: Sequence[Episode], *, numbered: bool) -> np.ndarray:
+    """Place of the episode that each row names, (rows,): by its number, and the name of its recording among several.
+
+    Args:
+        table: the table.
+        episodes: of the recording.
+        numbered: whether the table has numbers; otherwise each recording has one episode.
+    """
+    joined = episodes[0].source is not None
+    place: dict[tuple[str | None, int], int] = {}
+    for k, episode in enumerate(episodes):
+        number = k if episode.number is None else episode.number
+        place[episode.source, number if numbered else 0] = k
+    sources = table.texts(_SOURCE) if joined else (None,) * len(table)
+    numbers = table.counts("episode").tolist() if numbered else [0] * len(table)
+    for row, key in enumerate(zip(sources, numbers, strict=True)):
+        source, number = key
+        if key in place:
+            continue
+        own = [number for name, number in place if name == source]
+        if not own:
+            known = ", ".join(dict.fromkeys(str(name) for name, _ in place))
+            raise UserError(f"{table.where(row)}: no {_SOURCE} {source!r}; the recordings are {known}")
+        what = "the recording" if source is None else source
+        raise UserError(f"{table.where(row)}: no episode {number}; {what} has {len(own)}, from {min(own)} on")
+    return np.array([place[key] for key in zip(sources, numbers, strict=True)], dtype=np.int64)
 
 
 def _by_task(table: Table, episodes: Sequence[Episode], of_task: dict[str, str]) -> list[Policies | None]:

@@ -10,9 +10,9 @@ from PIL import ImageDraw
 
 from ropes.common import files
 from ropes.common.arrays import evenly
+from ropes.data.recordings.joined import open_recordings
 from ropes.data.recordings.plan import ImportOptions, read_streams, views_of
-from ropes.data.recordings.registry import open_recording
-from ropes.data.recordings.survey import CameraSurvey
+from ropes.data.recordings.survey import CameraSurvey, another_size
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
@@ -38,11 +38,11 @@ def write_preview(path: Path, survey: CameraSurvey, view: View) -> None:
         Pictures.fromarray(np.concatenate(panels[:-1], axis=1)).save(temporary, "PNG")
 
 
-def preview_recording(path: Path, *, folder: Path, options: ImportOptions) -> tuple[str, ...]:
+def preview_recording(*paths: Path, folder: Path, options: ImportOptions) -> tuple[str, ...]:
     """Draw what an import would keep of each camera, from some frames, and write nothing else.
 
     Args:
-        path: see `import_recording`.
+        paths: see `import_recording`.
         folder: of the pictures, preview-CAMERA.png.
         options: see `ImportOptions`.
 
@@ -52,7 +52,7 @@ def preview_recording(path: Path, *, folder: Path, options: ImportOptions) -> tu
     Raises:
         UserError: the recording is damaged, or lacks a stream or a policy.
     """
-    _, recording = open_recording(path, options.streams)
+    _, recording = open_recordings(paths, options.streams)
     streams = read_streams(recording, options)
     seen = [(number, frames) for number, views in enumerate(streams.views) for frames in views.frames.tolist()]
     chosen = [seen[k] for k in evenly(len(seen), _PREVIEWED)]
@@ -61,10 +61,10 @@ def preview_recording(path: Path, *, folder: Path, options: ImportOptions) -> tu
         wanted = [(episode, frames[k]) for episode, frames in chosen]
         view, state = views[camera], CameraSurvey()
         with closing(recording.images(camera, wanted)) as stream:
-            for (_, number), image in zip(wanted, stream, strict=True):
+            for frame, image in zip(wanted, stream, strict=True):
                 turned = view.turned(image)
                 if state.done and turned.shape[:2] != state.size:
-                    raise UserError(f"camera {camera}: frame {number} has another size than those before it")
+                    raise UserError(another_size(recording, camera, frame))
                 state.add(turned, sample=True)
         view = replace(view, crop=state.moving_box()) if options.crops_to_motion(camera) else view
         view.require_inside(camera, image)

@@ -98,6 +98,7 @@ class Episode:
         joints: joint positions; None where the recording has none.
         policies: texts that say which policy acts; None where the recording has none.
         number: by which tables name it; None is its place in the recording, from 0 on.
+        source: name of the recording that it is of, where several are imported together.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Episode:
     joints: Joints | None = None
     policies: Policies | None = None
     number: int | None = None
+    source: str | None = None
 
 
 class Recording(Protocol):

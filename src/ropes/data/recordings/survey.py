@@ -184,8 +184,7 @@ def survey(
                 for image in stream:
                     turned = views[camera].turned(image)
                     if state.done and turned.shape[:2] != state.size:
-                        number = wanted[state.done][1]
-                        raise UserError(f"camera {camera}: frame {number} has another size than those before it")
+                        raise UserError(another_size(recording, camera, wanted[state.done]))
                     state.add(turned, sample=state.done in chosen)
                     if state.done % 20 == 0 or state.done == len(wanted):
                         update(sum(each.done for each in found.values()))
@@ -194,6 +193,14 @@ def survey(
                         saved = time.monotonic()
     _write(out / STATE, key, found)
     return found
+
+
+def another_size(recording: Recording, camera: str, frame: FrameId) -> str:
+    """The message on a frame whose size differs from that of the frames before it."""
+    episode, number = frame
+    names = [each.name for each in recording.episodes]
+    where = f" of {names[episode]}" if len(names) > 1 else ""
+    return f"camera {camera}: frame {number}{where} has another size than those before it"
 
 
 def _write(path: Path, key: str, found: Mapping[str, CameraSurvey]) -> None:
