@@ -109,9 +109,9 @@ oracles: $(STAMP) ## metrics, intervals and data sets against disent, MAPIE and 
 	$(ORACLES)/bin/python -m benchmarks.oracles; \
 	$(ORACLES)/bin/python -m benchmarks.lerobot_reader
 
-notebook: $(STAMP) ## run the example notebook from top to bottom, into build/
+notebook: $(STAMP) ## run the example notebook from top to bottom, into build/, and check its results
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
-	$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --execute --output-dir build examples/angles_without_labels.ipynb
+	$(BIN)/python -m benchmarks.notebook --out build
 	@echo "make: open build/angles_without_labels.ipynb"
 
 quick: lint types ## the checks without the slow tests

@@ -1,10 +1,13 @@
 """Every example runs."""
 
+import io
 import json
+import re
 import runpy
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks import notebook
 from ropes.causal.scm import Regime
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
@@ -50,8 +54,49 @@ def test_the_notebook_runs_with_few_anchors_up_to_the_graph(monkeypatch: pytest.
     names: dict[str, Any] = {}
     exec(script.replace(sizes, "ANCHORS, TEST_POSES = 75, 20"), names)
     assert names["angles"].shape == (20, 3)
-    assert names["inside"].shape == (3,)
+    notebook.check_angles(names, factor=1)
+    notebook.check_intervals(names)
+    notebook.check_figures(map(as_png, plt.get_fignums()))
     plt.close("all")
+
+
+def as_png(number: int) -> bytes:
+    stream = io.BytesIO()
+    plt.figure(number).savefig(stream)
+    return stream.getvalue()
+
+
+def test_results_of_the_committed_notebook_make_sense() -> None:
+    page = json.loads((EXAMPLES / "angles_without_labels.ipynb").read_text(encoding="utf-8"))
+    notebook.check_figures(notebook.pictures(page))
+    said = "".join(
+        line for cell in page["cells"] for output in cell.get("outputs", ()) for line in output.get("text", ())
+    )
+    shares = [int(share) / 100 for share in re.findall(r"(\d+)% of the true angles lie inside", said)]
+    assert all(0.75 < share <= 1 for share in shares)
+    assert len(shares) == 3
+    assert "structural Hamming distance to the true graph: 0\n" in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"angles": np.zeros((500, 3))}, "RMS"),
+        ({"inside": np.array([0.9, 0.9, 0.6])}, "lie inside"),
+        ({"high": np.full((500, 3), 4.0)}, "intervals of"),
+        ({"found": SimpleNamespace(distance=2)}, "distance=2"),
+    ],
+)
+def test_results_of_a_notebook_that_make_no_sense_are_found(changed: dict[str, Any], line: str) -> None:
+    true = np.random.default_rng(0).normal(size=(500, 3))
+    names = {"true": true, "angles": true + 0.1, "low": true - 0.1, "high": true + 0.3, "inside": np.full(3, 0.9)}
+    notebook.check({**names, "found": SimpleNamespace(distance=0)})
+    with pytest.raises(AssertionError, match=line):
+        notebook.check({**names, "found": SimpleNamespace(distance=0), **changed})
+    blank = io.BytesIO()
+    Image.new("RGB", (90, 30), "white").save(blank, "PNG")
+    with pytest.raises(AssertionError):
+        notebook.check_figures([blank.getvalue()] * 2)
 
 
 @pytest.mark.slow
