@@ -24,6 +24,7 @@ from ropes.data.mpi3d import (
     open_grid,
     positions_of,
 )
+from ropes.data.mpi3d_points import import_points
 from ropes.data.validate import faults, validate
 from ropes.errors import UserError
 from ropes.methods.policies import bayes_floors, described_model
@@ -261,3 +262,22 @@ def test_files_that_are_no_npz_files_are_refused(tmp_path: Path) -> None:
         open_grid(tmp_path / "text.npz")
     assert holds_grid(tmp_path / "text.npz")
     assert not holds_grid(tmp_path)
+
+
+def test_common_points_show_each_photograph_from_its_own_height_and_from_all(source: Path, images: Images) -> None:
+    points = import_points(source, out=source.parent / "points", samples=60, seed=2, progress=False)
+    assert (points.cameras, tuple(points.splits), points.labelled_joints) == (("front", *CAMERAS), ("test-id",), AXES)
+    assert not list(faults(points, progress=False))
+    shown = points.read_images(points.frames("test-id").index)
+    own = (shown[:, :1] == shown[:, 1:]).all(axis=(2, 3, 4))
+    np.testing.assert_array_equal(own.sum(axis=1) >= 1, True)
+    assert own.any(axis=0).all()  # every height is the own one of some points
+    at = position(points.states("test-id"))
+    grid = images.reshape(*tiny_mpi3d.SIZES[2:], *SHAPE)
+    for (horizontal, vertical), views in zip(np.asarray(at), shown[:, 1:], strict=True):
+        same = [
+            np.array_equal(views, grid[size, :, background, horizontal, vertical])
+            for size in range(2)
+            for background in range(3)
+        ]
+        assert sum(same) == 1  # object and background are those of all heights

@@ -1,6 +1,7 @@
 """Experiment mpi3d, made tiny: joints and factors of a drawn file of photographs, and the page."""
 
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import reproduce, run_experiment
 from ropes.methods.recipes import EncoderRecipe
+from ropes.report import axes as axes_report
 from ropes.report.html import write_report
+from ropes.report.readme_tables import update
+from ropes.report.stills import publish
 from ropes.report.terminal import print_table
-from ropes.simulation.settings import MPI3D, MPI3D_FACTORS
+from ropes.simulation.settings import MPI3D, MPI3D_FACTORS, MPI3D_GRID
 from tests import tiny, tiny_mpi3d
 
 
@@ -24,7 +28,7 @@ def small(file: Path) -> Experiment:
     return replace(
         plan,
         recipes={method: tiny.short(tiny.recipe_of(method)) for method in plan.recipes},
-        anchors={MPI3D: 30, MPI3D_FACTORS: 80},
+        anchors={MPI3D: 30, MPI3D_FACTORS: 80, MPI3D_GRID: 0},
         test_anchors=300,
         labelled=100,
         seeds=(0,),
@@ -44,11 +48,28 @@ def test_joints_and_factors_are_measured_and_reported(
     assert {"dci", "mig", "trees_id"} <= row.scores.keys()
     assert row.scores["beta_vae"] is not None  # which is defined because every combination of factors exists
     assert set(row.informativeness) == {"object_size", "camera_height", "background_color", *AXES}
+    axes = {row.method: row for row in found.axes_rows}
+    assert set(axes) == {"anchored", "beta-vae"}
+    assert {row.setup for row in axes.values()} == {MPI3D_GRID}
+    assert all({"dci", "mig", "sap", "mcc", "infoe", "tmex"} <= each.scores.keys() for each in axes.values())
+    assert all(set(each.informativeness) == set(AXES) for each in axes.values())
+    assert {method: each.settings["photographs"] for method, each in axes.items()} == {"anchored": 3, "beta-vae": 1}
+    assert {each.sizes["tested"] for each in axes.values()} == {300}
+    assert len(found.fit_rows) == 2
     assert results.read(out / "results.json") == found
     write_report(out, out / "report.html")
     print_table(found)
-    assert "horizontal_axis" in (out / "report.html").read_text(encoding="utf-8")
-    assert "beta-vae" in capsys.readouterr().out
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "horizontal_axis" in page
+    assert axes_report.caption(found.axes_rows) in unescape(page)
+    said = capsys.readouterr().out
+    assert "beta-vae" in said
+    assert axes_report.TITLE in said
+    (tmp_path / "page.md").write_text("<!-- table:mpi3d-compact -->\n<!-- /table -->\n")
+    published = publish(out, tmp_path / "published")
+    update(tmp_path / "page.md", tmp_path / "published")
+    assert published[0].name == "mpi3d-compact.json"
+    assert "| anchored | both axes, by interventions | 3 | 1 |" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("preset", ["compact", "paper"])
@@ -61,6 +82,10 @@ def test_methods_read_all_pixels_of_the_photographs(preset: str) -> None:
     assert anchored.independent  # the axes do not depend on each other
     assert plan.measures_of(MPI3D) == "joints"
     assert plan.measures_of(MPI3D_FACTORS) == "factors"
+    read = {method: others for each in plan.transfers.values() for method, others in each.items()}
+    assert read == dict.fromkeys(plan.recipes, (MPI3D_GRID,))  # the same points for every method
+    assert plan.read_elsewhere() == [MPI3D_GRID]
+    assert experiment("mpi3d", preset, ("beta-vae",)).read_elsewhere() == [MPI3D_GRID]  # and no anchors
 
 
 def test_the_experiment_needs_its_file(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from ropes.simulation.arm import OOD_SHIFTS, independent_model
 from ropes.simulation.settings import MPI3D, MPI3D_FACTORS
 
 #: The only camera of a data set of factors, which have the camera's height among them.
-_CAMERA = "front"
+CAMERA = "front"
 _AXES = len(AXES)
 #: Entry of `meta/ropes.json` with the number of test poses whose photograph training has too.
 SHARED = "test_poses_of_training"
@@ -90,7 +90,7 @@ def import_anchors(
     regimes = models["train"].regimes
     numbers = _poses(models, allowed, grid.sizes, anchors, test_anchors, seed)
     request = {
-        **_request(grid, seed=seed, fixed=fixed or {}, cameras=cameras, grey=grey),
+        **request_of(grid, seed=seed, fixed=fixed or {}, cameras=cameras, grey=grey),
         "anchors": anchors,
         "test_anchors": test_anchors,
         "setting": {
@@ -109,7 +109,7 @@ def import_anchors(
         features=schema.features(cameras, SHAPE[:2] if grey else SHAPE, AXES),
         plans=plans,
         states=lambda: {name: np.hstack([angles_of(each[:, -_AXES:]), each]) for name, each in numbers.items()},
-        render=_reader(grid, _AXES, heights, grey=grey, progress=progress),
+        render=png_reader(grid, _AXES, heights, grey=grey, progress=progress),
         regimes=regimes,
         robot_type=MPI3D,
         progress=progress,
@@ -165,7 +165,7 @@ def import_factors(
         raise UserError("every factor is fixed; leave one free, in which the images of a pair can differ")
     counts = {name: count for name, count in (("test-id", test_samples), ("labelled", labelled)) if count}
     request = {
-        **_request(grid, seed=seed, fixed=fixed or {}, cameras=(_CAMERA,), grey=grey),
+        **request_of(grid, seed=seed, fixed=fixed or {}, cameras=(CAMERA,), grey=grey),
         "samples": samples,
         "test_samples": test_samples,
         "labelled": labelled,
@@ -180,13 +180,13 @@ def import_factors(
     return building.build(
         out,
         request,
-        features=schema.features((_CAMERA,), SHAPE[:2] if grey else SHAPE, [NAMES[k] for k in varying]),
+        features=schema.features((CAMERA,), SHAPE[:2] if grey else SHAPE, [NAMES[k] for k in varying]),
         plans=[
             SplitPlan(name="train", episodes=samples // 2, tasks=(0, 0)),
             *(SplitPlan(name=name, episodes=count, tasks=(0,)) for name, count in counts.items()),
         ],
         states=states,
-        render=_reader(grid, len(varying), [None], grey=grey, progress=progress),
+        render=png_reader(grid, len(varying), [None], grey=grey, progress=progress),
         regimes=(Regime(),),
         robot_type=MPI3D,
         progress=progress,
@@ -199,7 +199,9 @@ def factor_values(numbers: Ints) -> Floats:
     return np.hstack([numbers[:, :-_AXES].astype(np.float64), angles_of(numbers[:, -_AXES:])])
 
 
-def _request(grid: Grid, *, seed: int, fixed: Mapping[str, int], cameras: Sequence[str], grey: bool) -> dict[str, Any]:
+def request_of(
+    grid: Grid, *, seed: int, fixed: Mapping[str, int], cameras: Sequence[str], grey: bool
+) -> dict[str, Any]:
     """What both kinds of data sets depend on."""
     return {
         **building.versions(),
@@ -266,7 +268,7 @@ def _pairs(allowed: Sequence[Ints], varying: Sequence[int], count: int, rng: np.
     return np.stack([first, second], axis=1).reshape(-1, len(allowed))
 
 
-def _reader(
+def png_reader(
     grid: Grid, stored: int, heights: Sequence[int | None], *, grey: bool, progress: bool
 ) -> Callable[[Floats], Iterator[list[bytes]]]:
     """Values of frames → PNG bytes of each camera.

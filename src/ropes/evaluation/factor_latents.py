@@ -58,9 +58,9 @@ def make_latents(
         caches: split → images.
         photographs: images of the split `PHOTOGRAPHS`, or None.
     """
-    latents = {split: _encode(reader, caches[split], rows) for split, rows in task.frames.items()}
+    latents = {split: encode(reader, caches[split], rows) for split, rows in task.frames.items()}
     if photographs is not None:
-        latents[PHOTOGRAPHS] = _encode(reader, photographs, np.arange(len(photographs)))
+        latents[PHOTOGRAPHS] = encode(reader, photographs, np.arange(len(photographs)))
     return Latents(latents, _elbo(reader, caches[task.held_out.split], task.held_out.rows))
 
 
@@ -108,12 +108,21 @@ def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[st
 
 
 @torch.no_grad()
-def _encode(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
-    """The latents of some images, (n, k)."""
+def encode(
+    reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64], views: Sequence[int] | slice = slice(None)
+) -> Floats:
+    """The latents of some images, (n, k).
+
+    Args:
+        reader: inference wrapper of the run.
+        images: of the size that it reads.
+        rows: positions of the images.
+        views: the run's cameras among those of the images; all by default.
+    """
     read = images.read if isinstance(images, ImageCache) else images.__getitem__
     latents, start = Rows[np.float64](len(rows)), 0
     for chunk in _chunks(rows):
-        latents.put(start, reader.coordinates(on_device(planes(read(chunk)))).double().cpu().numpy())
+        latents.put(start, reader.coordinates(on_device(planes(read(chunk)[:, views]))).double().cpu().numpy())
         start += len(chunk)
     return latents.all()
 

@@ -33,6 +33,8 @@ class Results:
         transfer_rows: joint errors on images of another renderer or camera than the training images; empty if not
             measured.
         model_rows: disentanglement metrics; empty if not measured.
+        axes_rows: disentanglement metrics of MPI3D's two axes, on the same points for all methods; empty if not
+            measured.
         action_rows: action recognition; empty if not measured.
         fit_rows: the fits that the other rows belong to; empty in files of older versions.
         criterion_rows: label-free criteria of method ropes; empty for other methods.
@@ -58,6 +60,7 @@ class Results:
     shift_rows: tuple[Row, ...] = ()
     transfer_rows: tuple[Row, ...] = ()
     model_rows: tuple[kinds.ModelRow, ...] = ()
+    axes_rows: tuple[kinds.ModelRow, ...] = ()
     action_rows: tuple[kinds.ActionRow, ...] = ()
     fit_rows: tuple[kinds.FitRow, ...] = ()
     criterion_rows: tuple[kinds.CriterionRow, ...] = ()

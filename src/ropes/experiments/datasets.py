@@ -13,6 +13,7 @@ from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
 from ropes.data.import_mpi3d import import_anchors, import_factors
 from ropes.data.import_pairs import import_pairs
+from ropes.data.mpi3d_points import import_points
 from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.folder import data_folder
 from ropes.experiments.plan import Experiment
@@ -26,6 +27,7 @@ from ropes.simulation.settings import (
     FINGER_CUBE,
     MPI3D,
     MPI3D_FACTORS,
+    MPI3D_GRID,
     OBJECT_SCENES,
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
@@ -58,6 +60,9 @@ def generate_dataset(
         UserError: the folder holds something else, or recordings are wrong.
     """
     data, count = data_folder(out, name), plan.anchors[name]
+    if name in (MPI3D, MPI3D_FACTORS, MPI3D_GRID):
+        _import_photographs(plan, name, data, show=show)
+        return
     recipes = [plan.recipe(name, label) for label in plan.recipes if plan.fits(name, label)]
     sizes = sorted({recipe.shape.image_size for recipe in recipes})
     size = sizes[-1]
@@ -81,14 +86,6 @@ def generate_dataset(
         assert plan.recorded is not None
         del options["workers"]
         dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=name == RECORDED_PAIRS, **options)
-    elif name in (MPI3D, MPI3D_FACTORS):
-        assert plan.recorded is not None
-        del options["workers"]
-        if name == MPI3D:
-            import_anchors(Path(plan.recorded), anchors=count, test_anchors=plan.test_anchors, **options)
-        else:
-            import_factors(Path(plan.recorded), labelled=plan.labelled, **counts, **options)
-        return
     else:
         arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
         options["mesh"] = plan.mesh
@@ -98,3 +95,16 @@ def generate_dataset(
             return
     for side, split in product(sizes, dataset.splits):  # once, so that parallel fits need not
         ImageCache(dataset, split, side, progress=show)
+
+
+def _import_photographs(plan: Experiment, name: str, out: Path, *, show: bool) -> None:
+    """Import a data set of MPI3D's photographs."""
+    assert plan.recorded is not None
+    source, count, tested = Path(plan.recorded), plan.anchors[name], plan.test_anchors
+    options: dict[str, Any] = {"out": out, "seed": plan.data_seed, "progress": show}
+    if name == MPI3D:
+        import_anchors(source, anchors=count, test_anchors=tested, **options)
+    elif name == MPI3D_FACTORS:
+        import_factors(source, samples=count, test_samples=tested, labelled=plan.labelled, **options)
+    else:
+        import_points(source, samples=tested, **options)

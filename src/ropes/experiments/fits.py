@@ -9,6 +9,7 @@ import torch
 
 from ropes.common.hardware import Precision
 from ropes.evaluation.actions import evaluate_actions
+from ropes.evaluation.axes import evaluate_axes
 from ropes.evaluation.factors import evaluate_factors
 from ropes.evaluation.joints import evaluate, evaluate_transfer
 from ropes.evaluation.record import is_current
@@ -69,14 +70,17 @@ def fit_and_evaluate(
 def evaluate_transfers(
     plan: Experiment, out: Path, dataset: str, label: str, seed: int, *, timer: Timer = untimed
 ) -> None:
-    """Measure a fit's errors on the test images of other data sets, where the plan has these transfers."""
+    """Measure a fit on the test images of other data sets, where the plan has these transfers."""
     run = run_folder(out, dataset, label, seed)
     rows: dict[str, Any] = {"name": plan.name, "label": plan.method(dataset, label), "precision": plan.precision}
     for other in plan.transfers[dataset][label]:
         folder = transfer_folder(run, other)
         if not is_current(folder, run, plan.precision):
             with timer(out, f"{dataset} {label} transfer {seed}"):
-                evaluate_transfer(run, data_folder(out, other), folder, sizes=plan.sizes, **rows)
+                if plan.measures_of(other) == "axes":
+                    evaluate_axes(run, data_folder(out, other), folder, **rows)
+                else:
+                    evaluate_transfer(run, data_folder(out, other), folder, sizes=plan.sizes, **rows)
 
 
 def pretrained_run(plan: Experiment, out: Path, dataset: str, label: str, seed: int) -> Path | None:

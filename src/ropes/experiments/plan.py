@@ -11,7 +11,15 @@ from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.scene import Mesh
-from ropes.simulation.settings import MPI3D, MPI3D_FACTORS, Setting, find_setting, setting_named, usual_renderer
+from ropes.simulation.settings import (
+    MPI3D,
+    MPI3D_FACTORS,
+    MPI3D_GRID,
+    Setting,
+    find_setting,
+    setting_named,
+    usual_renderer,
+)
 
 #: Fraction of the training data and steps of a trial, and the least number of its anchors and of its test poses.
 _TRIAL_SHARE, _TRIAL_ANCHORS, _TRIAL_POSES = 0.01, 40, 100
@@ -54,7 +62,8 @@ class Experiment:
     Attributes:
         name: name in results files.
         recipes: method, or METHOD@VARIANT (see `ropes.methods.registry.method_of`) → recipe of its fits.
-        anchors: data set → number of training anchors; of training images in settings without an arm.
+        anchors: data set → number of training anchors; of training images in settings without an arm; 0 for recordings
+            whose number is fixed, and for data sets of test images alone.
         test_anchors: poses in each test split.
         seeds: training seeds.
         occlusions: sides of the occluding squares, pixels.
@@ -104,9 +113,14 @@ class Experiment:
         """Whether a method or variant is fitted on a data set."""
         return dataset not in self.only or label in self.only[dataset]
 
-    def measures_of(self, dataset: str) -> Literal["joints", "factors", "actions"]:
-        """What is measured on a data set: factors of MPI3D's pairs beside the joints of its anchors."""
-        return "factors" if dataset == MPI3D_FACTORS else self.measures
+    def measures_of(self, dataset: str) -> Literal["joints", "factors", "actions", "axes"]:
+        """What is measured on a data set: of MPI3D joints of anchors, factors of pairs, and axes of common points."""
+        return "axes" if dataset == MPI3D_GRID else "factors" if dataset == MPI3D_FACTORS else self.measures
+
+    def read_elsewhere(self) -> list[str]:
+        """The data sets on which no method is fitted, but whose test images fits of `transfers` read."""
+        read = {other for labels in self.transfers.values() for others in labels.values() for other in others}
+        return [each for each in self.anchors if each in read and not any(self.fits(each, of) for of in self.recipes)]
 
     @property
     def mesh(self) -> Mesh:

@@ -189,6 +189,8 @@ def run_experiment(
     datasets = [each for each in settings or plan.anchors if any(plan.fits(each, label) for label in labels)]
     if not datasets:
         raise UserError(f"{', '.join(labels)} is not fitted on {', '.join(settings or plan.anchors)}; choose others")
+    if not settings:
+        datasets += plan.read_elsewhere()
     if ARM_ACTIONS in datasets:
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # needed for a pretrained method, and evaluated at the end
     require_renderers(plan, datasets)

@@ -10,6 +10,7 @@ from ropes.evaluation import results
 from ropes.report import (
     action_numbers,
     actions,
+    axes,
     cameras,
     curves,
     differences,
@@ -45,6 +46,7 @@ PARTS = (
             joints.all_numbers,
         ),
     ),
+    Part(rows="axes_rows", title=lambda _: axes.TITLE, findings=lambda _: [], sections=(axes.section,)),
     Part(
         rows="model_rows",
         title=study.title,

@@ -20,6 +20,7 @@ from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.report import robot_hours
 from ropes.report.actions import action_markdown
+from ropes.report.axes import axes_markdown
 from ropes.report.benchmark import benchmark_markdown
 from ropes.report.cameras_markdown import cameras_markdown
 from ropes.report.curves import overtaken_markdown
@@ -130,5 +131,6 @@ def _written(found: Results) -> str:
         return f"{markdown(found)}\n{freed_markdown(found)}"
     of_models = [study_markdown(found)] if found.model_rows else []
     of_actions = [action_markdown(found)] if found.action_rows else []
+    of_axes = [axes_markdown(found)] if found.axes_rows else []
     of_joints = [markdown(found)] if found.rows or not (of_models or of_actions) else []
-    return "\n".join([*of_joints, *of_models, *of_actions])
+    return "\n".join([*of_joints, *of_axes, *of_models, *of_actions])

@@ -8,6 +8,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_on_most, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
+from ropes.report import axes
 from ropes.report.differences import beside_the_paper
 from ropes.report.study_numbers import score_text
 from ropes.report.table import Table, grouped, print_line
@@ -41,6 +42,10 @@ def print_table(results: Results, console: Console | None = None) -> None:
         text = "\naccuracy of actions over pairs; cosine of the mean deltas of antonyms"
         console.print(text, highlight=False, soft_wrap=True)
         console.print(_actions(results.action_rows).terminal())
+    if results.axes_rows:
+        console.print(f"\n{axes.TITLE}: median over seeds", style="bold", highlight=False)
+        console.print(axes.axes_table(results.axes_rows, few=True).terminal())
+        console.print(axes.caption(results.axes_rows), highlight=False, markup=False)
     if results.model_rows:
         console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
         console.print(_models(results.model_rows).terminal())

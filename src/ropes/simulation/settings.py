@@ -156,8 +156,8 @@ RANDOM_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
 ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: images cropped to the object, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
-#: MPI3D's photographs: anchors of the arm's two axes, and pairs that differ in one factor.
-MPI3D, MPI3D_FACTORS = "mpi3d", "mpi3d-factors"
+#: MPI3D's photographs: anchors of the arm's two axes, pairs that differ in one factor, and test points for both.
+MPI3D, MPI3D_FACTORS, MPI3D_GRID = "mpi3d", "mpi3d-factors", "mpi3d-grid"
 #: The paper's settings of the Panda, see `ropes.simulation.panda`.
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
 #: Settings of the Panda with other causal graphs, whose effects are not linear.
@@ -165,7 +165,7 @@ GRAPH_SETTINGS = ("panda-2c-chain", "panda-2c-collider")
 #: All settings of the Panda.
 PANDA = (*SETTINGS, *GRAPH_SETTINGS)
 _NAMES = {SO101, FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
-_NAMES |= {MPI3D, MPI3D_FACTORS}
+_NAMES |= {MPI3D, MPI3D_FACTORS, MPI3D_GRID}
 _NAMES |= {*PANDA, *RANDOM_HOLD_OUTS}
 
 

@@ -1,0 +1,56 @@
+"""The table of MPI3D's axes: a line for each method, what it is asked to find, and what the points are."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.kinds import ModelRow
+from ropes.report.axes import axes_markdown
+from ropes.report.terminal import print_table
+
+_SCORES = ("dci", "completeness", "informativeness", "mig", "sap", "explicitness", "mcc", "infoe")
+
+
+def row(method: str, seed: int, dci: float, photographs: int) -> ModelRow:
+    return ModelRow(
+        setup="mpi3d-grid",
+        method=method,
+        seed=seed,
+        seconds=1.0,
+        settings={"photographs": photographs},
+        scores={**dict.fromkeys(_SCORES, 0.5), "dci": dci, "infoc": None, "tmex": 2.0},
+        reasons={"infoc": "fewer than two latents vary"},
+        informativeness={"horizontal_axis": 0.5, "vertical_axis": 0.5},
+        sizes={"tested": 2_000},
+    )
+
+
+@pytest.fixture
+def found() -> Results:
+    rows = [row("anchored", seed, 0.8 + 0.1 * seed, 3) for seed in (0, 1)] + [row("beta-vae", 0, 0.25, 1)]
+    about = {"name": "mpi3d", "preset": "compact", "device": "2 cores", "version": "0.1.0"}
+    return Results(**about, seconds=600.0, rows=(), axes_rows=tuple(rows))
+
+
+def test_each_method_has_a_line_that_says_what_it_is_asked_to_find(found: Results) -> None:
+    title, _, head, _, anchored, vae, *rest = axes_markdown(found).splitlines()
+    assert title == "**Both axes, by every method**"
+    assert head.startswith("| method | asked to find | photographs a point | seeds | DCI | completeness | R² (")
+    assert anchored.startswith("| anchored | both axes, by interventions | 3 | 2 | 0.850 (0.800 to 0.900) | 0.500 (")
+    assert vae.startswith("| beta-vae | all seven factors, without supervision | 1 | 1 | 0.250 | 0.500 |")
+    assert vae.endswith("| 0.500 | – | 0.500 | 2.000 |")  # MCC, an undefined InfoC, InfoE, T-MEX
+    text = " ".join(rest)
+    assert "The same 2,000 points of the grid for every method" in text
+    assert "The factors of all scores are the two axes alone" in text
+    assert text.endswith("Preset compact, 2 cores, 10 minutes.")
+
+
+def test_the_table_fits_a_terminal(found: Results) -> None:
+    stream = io.StringIO()
+    print_table(found, Console(file=stream, width=80))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    (anchored,) = [line for line in lines if line.startswith("│ anchored")]
+    assert [cell.strip() for cell in anchored.strip("│").split("│")] == ["anchored", "3", "2", "0.850", *["0.500"] * 4]
