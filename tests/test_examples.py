@@ -54,8 +54,8 @@ def test_the_notebook_runs_with_few_anchors_up_to_the_graph(monkeypatch: pytest.
     names: dict[str, Any] = {}
     exec(script.replace(sizes, "ANCHORS, TEST_POSES = 75, 20"), names)
     assert names["angles"].shape == (20, 3)
-    notebook.check_angles(names, factor=1)
-    notebook.check_intervals(names)
+    notebook.check_angles(names, factor=0.7)  # so few anchors promise no more than the mean pose, of few test poses
+    notebook.check_coverage(names)
     notebook.check_figures(map(as_png, plt.get_fignums()))
     plt.close("all")
 

@@ -1,6 +1,7 @@
 """The table of MPI3D's axes: a line for each method, what it is asked to find, and what the points are."""
 
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -30,7 +31,7 @@ def row(method: str, seed: int, dci: float, photographs: int) -> ModelRow:
 @pytest.fixture
 def found() -> Results:
     rows = [row("anchored", seed, 0.8 + 0.1 * seed, 3) for seed in (0, 1)] + [row("beta-vae", 0, 0.25, 1)]
-    about = {"name": "mpi3d", "preset": "compact", "device": "2 cores", "version": "0.1.0"}
+    about: dict[str, Any] = {"name": "mpi3d", "preset": "compact", "device": "2 cores", "version": "0.1.0"}
     return Results(**about, seconds=600.0, rows=(), axes_rows=tuple(rows))
 
 
