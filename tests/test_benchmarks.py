@@ -115,17 +115,32 @@ def test_the_road_counts_hours_and_errors(tmp_path: Path) -> None:
     assert found["observational"] == pytest.approx([0.1, 0.1])
     share = (regime.regime == 0).mean()
     assert found["all"] == pytest.approx([np.sqrt(share * 0.01 + (1 - share) * 0.09)] * 2)
+    assert found["spread_all"] == pytest.approx(poses.std(0))
+    assert found["spread_observational"] == pytest.approx(poses[regime.regime == 0].std(0))
+    assert road.ranges_of(data, tiny.JOINTS) == [(-1.5, 1.5)] * 2
+
+
+def test_the_road_says_which_joints_are_easy_to_compare_with_the_paper() -> None:
     row = {
         "hours": 8.0,
         "anchors": 1_100,
         "poses": 90,
-        "joints": ["panda_joint1"],
-        "observational": [0.1],
-        "all": [0.2],
+        "joints": ["panda_joint1", "panda_joint3"],
+        "observational": [0.1, 0.1],
+        "all": [0.2, 0.2],
+        "spread_observational": [0.5, 0.5],
+        "spread_all": [0.8, 0.8],
     }
-    told = road.written({"rows": [row], "level": "webcam", "inspect": 0, "seed": 0, "device": "d", "version": "0"})
-    assert "| 8 h, observational poses | 1,100 | 5.7 |\n| 8 h, all poses | 1,100 | 11.5 |" in told
-    assert "| the paper's ROPES, 1,000 labels, its own poses | 10,000 | 16.5 |" in told
+    found = {"rows": [row], "ranges": [(-1.2, 1.2)] * 2, "level": "webcam", "inspect": 0, "seed": 0}
+    told = road.written({**found, "device": "d", "version": "0"})
+    assert "| 8 h, observational poses | 1,100 | 5.7 (0.96) | 5.7 (0.96) |" in told
+    assert "| 8 h, all poses | 1,100 | 11.5 (0.94) | 11.5 (0.94) |" in told
+    assert "| mean pose, no image, observational poses |  | 28.6 (0.00) | 28.6 (0.00) |" in told
+    assert "| range of the poses |  | -69 to 69 | -69 to 69 |" in told
+    # Sqrt of .083 and .217 rad²; angles of the paper have standard deviations of 33 and 34 degrees.
+    assert "| the paper's ROPES, 1,000 labels, its own poses | 10,000 | 16.5 (0.75) | 26.7 (0.39) |" in told
+    assert "| range of the paper's poses |  | 0 to 172 | -86 to 86 |" in told
+    assert "1.25 times the paper's error: joint 3 (R² 0.13 here has the paper's error; its own R² is 0.39)." in told
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from ropes.simulation.urdf import Urdf, read_urdf
 _SPEED, _BELOW = 1.0, 0.1
 _PANDA = "franka_panda/panda.urdf"
 _PANDA_JOINTS = tuple(f"panda_joint{k}" for k in range(1, 7))
-#: Ranges within which the Panda touches neither itself nor the table.
+#: Ranges within which the Panda touches neither itself nor the table.  Those of the paper's setting are wider: joint 4
+#: leaves the arm's limits in half of them, and within the limits nearly every other anchor collides.
 _PANDA_RANGES = ((-1.2, 1.2), (-0.8, 0.4), (-1.2, 1.2), (-2.2, -0.9), (-1.2, 1.2), (0.8, 2.5))
 #: The nearest cameras that show the whole arm in each pose of these ranges, see `framing.nearest_view`.
 _PANDA_CAMERAS: tuple[Camera, ...] = (
