@@ -29,19 +29,24 @@ def seconds_of_path(poses: Floats, *, speed: float = SPEED, dwell: float = DWELL
     return float(travel_time(poses[:-1], poses[1:], np.full(poses.shape[-1], speed)).sum() + dwell * len(poses))
 
 
-def robot_seconds(dataset: Dataset) -> float:
+def robot_seconds(dataset: Dataset, first: int | None = None) -> float:
     """Seconds of robot time of the training poses of a data set.
 
     Frames on the way of moves cost nothing.  Of more than 1,000 anchors the first 1,000 are measured, and the others
     count as their mean.
 
+    Args:
+        dataset: with joint angles.
+        first: count the first anchors or chains only; None for all.
+
     Raises:
         UserError: no training split, or no joint angles.
     """
-    poses, frames = dataset.states("train"), dataset.frames("train")
-    regimes = dataset.regimes
-    anchors, left = divmod(len(frames), len(regimes))
-    if left or not np.array_equal(frames.regime, np.tile(np.arange(len(regimes)), anchors)):
+    frames, regimes = dataset.frames("train"), dataset.regimes
+    counted = np.isin(frames.anchor, np.unique(frames.anchor)[:first])
+    poses, regime = dataset.states("train")[counted], frames.regime[counted]
+    anchors, left = divmod(len(regime), len(regimes))
+    if left or not np.array_equal(regime, np.tile(np.arange(len(regimes)), anchors)):
         return seconds_of_path(poses)
     measured = min(anchors, _MEASURED)
     of_anchor = poses.reshape(anchors, len(regimes), -1)[:measured]
