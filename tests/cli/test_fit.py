@@ -108,6 +108,12 @@ def test_fit_help_omits_deprecated_option_names(method: str, capsys: pytest.Capt
         assert old not in printed
 
 
+@pytest.mark.parametrize("method", ["anchored", "cnn"])
+def test_fit_help_says_that_anchors_count_chains(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["fit", "--method", method, "--help"]) == 0
+    assert "chains of moves" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
 @pytest.mark.parametrize(
     ("words", "function"),
     [

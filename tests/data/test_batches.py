@@ -61,12 +61,12 @@ def test_first_anchors_are_kept_whole(training: TrainingImages) -> None:
     assert set(training.anchor[few]) == set(np.unique(training.anchor)[:3])
     assert few.sum() == 15
     assert first_anchors(training.anchor, None).all()
-    with pytest.raises(UserError, match="has 7 anchors, fewer than the 8 requested; simulate more"):
+    with pytest.raises(UserError, match="has 7 anchors or chains, fewer than the 8 requested; simulate more"):
         first_anchors(training.anchor, 8)
 
 
 def test_too_few_anchors_are_refused(training: TrainingImages) -> None:
-    with pytest.raises(UserError, match="1 anchor cannot be split"):
+    with pytest.raises(UserError, match="1 anchor or chain cannot be split"):
         training.take(np.arange(5)).split_anchors(0.5, seed=0)
 
 

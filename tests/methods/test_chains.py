@@ -137,7 +137,7 @@ def test_inspection_compares_each_pose_with_the_one_before_it(data: Path) -> Non
 
 def test_too_few_chains_are_refused(tmp_path: Path) -> None:
     path = tiny_chains.write_data(tmp_path / "d", chains=1, tests=4)
-    with pytest.raises(UserError, match="1 anchor cannot be split in two"):
+    with pytest.raises(UserError, match="1 anchor or chain cannot be split in two"):
         anchored.fit(path, tmp_path / "run", recipe(), show=False)
     assert not (tmp_path / "run").exists()
 

@@ -39,6 +39,6 @@ def test_fit_uses_only_the_first_anchors(cache_home: Path, tmp_path: Path) -> No
     assert fresh[:50].all(1).sum() == fresh[:50].any(1).sum() == 12  # a quarter of the fifty
     rows = evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False).rows
     assert {(row.anchors, row.labels) for row in rows} == {(50, 250)}
-    with pytest.raises(UserError, match="the data set has 200 anchors, fewer than the 201 requested; simulate more"):
+    with pytest.raises(UserError, match="the data set has 200 anchors or chains, fewer than the 201 requested"):
         fit(data, tmp_path / "new", replace(recipe, anchors=201), method="cnn", show=False)
     assert not (tmp_path / "new").exists()

@@ -118,6 +118,8 @@ class Simulate:
 
     def __post_init__(self) -> None:
         given = [name for name in ("samples", "anchors", "chains") if getattr(self, name) is not None]
+        if given == ["anchors", "chains"]:
+            raise UserError("give either --anchors or --chains, not both")
         if given not in ([["samples"]] if self.setting in _SAMPLED else [["anchors"], ["chains"]]):
             count, sampled = "samples" if self.setting in _SAMPLED else "anchors", ", ".join(_SAMPLED)
             raise UserError(

@@ -187,7 +187,9 @@ def first_anchors(anchor: Ints, count: int | None) -> NDArray[np.bool_]:
     """
     anchors = np.unique(anchor)
     if count is not None and len(anchors) < count:
-        raise UserError(f"the data set has {len(anchors)} anchors, fewer than the {count} requested; simulate more")
+        raise UserError(
+            f"the data set has {len(anchors)} anchors or chains, fewer than the {count} requested; simulate more"
+        )
     return np.isin(anchor, anchors[:count])
 
 
@@ -195,6 +197,6 @@ def held_out_anchors(anchor: Ints, fraction: float, seed: int) -> Ints:
     """The anchors that a fit with this seed holds out; arguments and errors as in `TrainingImages.split_anchors`."""
     anchors = np.unique(anchor)
     if len(anchors) < 2:
-        raise UserError(f"{len(anchors)} anchor cannot be split in two; simulate more")
+        raise UserError(f"{len(anchors)} anchor or chain cannot be split in two; simulate more")
     count = min(max(1, round(fraction * len(anchors))), len(anchors) - 1)
     return generator(seed, "held-out anchors").permutation(anchors)[:count]

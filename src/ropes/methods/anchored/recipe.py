@@ -28,7 +28,7 @@ class EncoderRecipe:
         independent: assume that no joint causally affects another; otherwise descendants are estimated from the
             images.
         val_fraction: fraction of the training anchors held out for validation.
-        anchors: train on the first N anchors only; None for all.
+        anchors: train on the first N anchors only, or the first N chains of moves; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
         foreign: fraction of poses with synthetic occluders in the training of the student; 0 disables the student.

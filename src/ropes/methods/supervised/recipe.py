@@ -22,7 +22,7 @@ class CNNRecipe:
         training: optimiser of the network; samples are labelled poses.
         labels: fraction of the training poses whose angles are used.
         val_fraction: fraction of all anchors whose labels are held out for early stopping.
-        anchors: train on poses of the first N anchors only; None for all.
+        anchors: train on poses of the first N anchors, or chains of moves, only; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
     """
