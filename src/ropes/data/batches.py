@@ -149,18 +149,19 @@ class TrainingImages:
     def transformed(
         self,
         name: str,
-        transform: Callable[[Tensor], Tensor],
+        transform: Callable[[Tensor, slice], Tensor],
         activity: str,
         *,
         progress: bool = True,
     ) -> "TrainingImages":
         """The same frames with images that a function changes once; arguments as of `CachedImages.transformed`.
 
-        The function gets and returns planes, uint8 (n, P, S, S), on the device on which networks are evaluated.
+        The function gets planes, uint8 (n, P, S, S), on the device on which networks are evaluated, and their rows.  It
+        returns planes.
         """
 
-        def change(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-            changed = transform(torch.from_numpy(planes(images)).to(device_kind()))
+        def change(images: NDArray[np.uint8], rows: slice) -> NDArray[np.uint8]:
+            changed = transform(torch.from_numpy(planes(images)).to(device_kind()), rows)
             return from_planes(changed.cpu().numpy(), self.channels)
 
         changed = copy(self)

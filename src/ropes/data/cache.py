@@ -103,7 +103,7 @@ class CachedImages:
         self,
         positions: NDArray[np.int64],
         name: str,
-        transform: Callable[[NDArray[np.uint8]], NDArray[np.uint8]],
+        transform: Callable[[NDArray[np.uint8], slice], NDArray[np.uint8]],
         activity: str,
         *,
         progress: bool = True,
@@ -113,7 +113,7 @@ class CachedImages:
         Args:
             positions: of the images, (k,).
             name: distinguishes this function and these positions; part of the file's name.
-            transform: a chunk of images → images of the same shape.
+            transform: a chunk of images, and which of the k they are → images of the same shape.
             activity: name of the progress bar.
             progress: show it.
         """
@@ -125,7 +125,8 @@ class CachedImages:
                     _write_header(stream, shape)
                     for start in range(0, len(positions), _CHUNK):
                         chunk = positions[start : start + _CHUNK]
-                        stream.write(np.ascontiguousarray(transform(self.read(chunk))).data)
+                        changed = transform(self.read(chunk), slice(start, start + len(chunk)))
+                        stream.write(np.ascontiguousarray(changed).data)
                         yield start + len(chunk)
                 append_digest(temporary)
 

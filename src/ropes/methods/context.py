@@ -101,6 +101,7 @@ class Context:
         if self.registration is not None:
             content += ["registered", VERSION, CLEANER if self.registration.is_cleaned else None]
             content += ["pushed"] if self.registration.is_pushed else []
+            content += ["followed"] if self.registration.earlier else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def store_once(self, module: torch.nn.Module, name: str, fingerprint: str) -> str:

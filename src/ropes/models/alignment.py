@@ -56,6 +56,14 @@ def robust_fit(
     return fitted
 
 
+def composed(first: Tensor, then: Tensor, channels: int) -> Tensor:
+    """Parameters of a frame whose registration by `first` has the parameters `then`, (..., 2 C + 3) each."""
+    gain = first[..., :channels]
+    moves = first[..., 2 * channels :] + gain.mean(-1, keepdim=True) * then[..., 2 * channels :]
+    offset = first[..., channels : 2 * channels] + gain * then[..., channels : 2 * channels]
+    return torch.cat([gain * then[..., :channels], offset, moves], dim=-1)
+
+
 def other_place(frames: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     """Whether frames match a background best at another place, by phase correlation, and at which place.
 
@@ -91,6 +99,25 @@ def sampling_grid(moves: Tensor, size: tuple[int, int]) -> Tensor:
     affine = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
     # In an exported graph `len` would be a constant.
     return functional.affine_grid(affine, [affine.shape[0], 1, height, width], align_corners=False)
+
+
+def inside_bars(images: Tensor, channels: int) -> Tensor:
+    """Where letterboxed frames have no bars.  Bars are rows and columns along the edges that are black in all frames.
+
+    Args:
+        images: uint8 (n, P, H, W).
+        channels: planes of a view.
+
+    Returns:
+        bool (P, H, W).
+    """
+    inside = torch.ones_like(images[0], dtype=torch.bool)
+    for planes, dark in zip(inside.split(channels), (images == 0).all(0).split(channels), strict=True):
+        rows, columns = ((~dark.all(0)).any(axis).nonzero() for axis in (1, 0))
+        if len(rows):
+            planes.fill_(False)
+            planes[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = True
+    return inside
 
 
 def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:

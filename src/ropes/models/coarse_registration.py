@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.models.alignment import inside_bars
 from ropes.models.registration import Registration
 from ropes.models.zoom import shrink
 
@@ -34,12 +35,12 @@ class ZoomedRegistration(Registration):
     @torch.no_grad()
     def adapt(self, images: Tensor) -> Tensor:
         """As `Registration.adapt`; background and noise of the large frames come from every zoom-th frame."""
-        self._find_bars(images)
+        self.inside.copy_(inside_bars(images, self.channels))
         parameters = self.small.adapt(shrink(images, self.zoom))
         levels = images[:: self.zoom].float().div_(255)
         self._set_background(levels)  # with which registered frames are compared where they are saturated
         registered = self._registered(levels, self.estimate(levels))
-        self._set_noise(self._set_background(registered))
+        self.set_noise(self._set_background(registered))
         self.mean.copy_(self.small.mean)
         self.std.copy_(self.small.std)
         return self._scaled(parameters, self.zoom)

@@ -57,9 +57,9 @@ def _frames(there: Bools, ends: Ints, first: int, last: int) -> slice:
     """
     start, stop = 0, len(there)
     if first > 0:
-        start = int(ends[first + 1]) - _leading(there[ends[first - 1] : ends[first + 1]][::-1])
+        start = int(ends[first + 1]) - leading(there[ends[first - 1] : ends[first + 1]][::-1])
     if last < PARTS:
-        stop = int(ends[last - 1]) + _leading(there[ends[last - 1] : ends[last + 1]])
+        stop = int(ends[last - 1]) + leading(there[ends[last - 1] : ends[last + 1]])
     return slice(start, stop)
 
 
@@ -81,8 +81,8 @@ def _near(places: Ints | Floats, place: Ints | Floats) -> Bools:
     return near
 
 
-def _leading(there: Bools) -> int:
-    """The count of leading frames that agrees best with which frames are at the place, (n,)."""
+def leading(there: Bools) -> int:
+    """The count of leading frames that agrees best with which frames are so, bool (n,)."""
     return int(np.concatenate([[0], np.cumsum(np.where(there, 1, -1))]).argmax())
 
 

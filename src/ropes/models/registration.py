@@ -10,6 +10,8 @@ from torch.nn import functional
 from ropes.models.alignment import (
     SCALES,
     WIDE_SCALES,
+    composed,
+    inside_bars,
     nearest_inside,
     other_place,
     robust_fit,
@@ -24,7 +26,7 @@ VERSION = 2
 #: Fits of an accurate registration after the first.
 _ACCURATE_REFITS = 2
 #: Rounds of background and registration.
-_ROUNDS = 3
+ROUNDS = 3
 #: Median absolute deviation of a pixel, in units of white, above which it hardly counts: the arm often covers it.
 #: Edges that creep over pixels must count in an accurate registration.
 _STEADY, _ACCURATE_STEADY = 0.02, 0.1
@@ -90,6 +92,10 @@ class Registration(nn.Module):
     pixel: int = 1
     #: Whether it was fitted on a part of a recording in which a camera was pushed.
     is_pushed: bool = False
+    #: The background before which composites are, if it is another one, (P, H, W).
+    shown: Tensor | None = None
+    #: Registrations for earlier stretches of the recording, each with the anchor before which it ends; see `follow`.
+    earlier: tuple[tuple[int, "Registration"], ...] = ()
 
     def __init__(self, views: int, size: int | tuple[int, int], channels: int = 1, *, accurate: bool = False) -> None:
         super().__init__()
@@ -121,30 +127,17 @@ class Registration(nn.Module):
         Returns:
             Parameters of the frames, (n, V, 2 C + 3), see `estimate`.
         """
-        self._find_bars(images)
-        bars = functional.max_pool2d((~self.inside).float(), 2 * _MARGIN + 1, 1, _MARGIN)
+        self.inside.copy_(inside_bars(images, self.channels))
         levels = images.float().div_(255)
         registered = levels
-        for _ in range(_ROUNDS):
-            deviation = self._set_background(registered)
-            self.steadiness.copy_(
-                (1 - bars) * robust_weight(deviation / (_ACCURATE_STEADY if self.accurate else _STEADY))
-            )
+        for _ in range(ROUNDS):
+            self.set_steadiness(self._set_background(registered))
             parameters = self.estimate(levels)
             registered = self._registered(levels, parameters)
-        self._set_noise(self._set_background(registered))
+        self.set_noise(self._set_background(registered))
         self.mean.copy_(parameters.mean(0))
         self.std.copy_(parameters.std(0))
         return parameters
-
-    def _find_bars(self, images: Tensor) -> None:
-        """Find the bars of letterboxed frames: rows and columns along the edges that are black in all frames."""
-        black = self._by_channel((images == 0).all(0, keepdim=True))[0].all(1)
-        for view, dark in enumerate(black):
-            rows, columns = ((~dark).any(axis).nonzero() for axis in (1, 0))
-            if len(rows):
-                planes = self.inside[view * self.channels : (view + 1) * self.channels].fill_(False)
-                planes[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = True
 
     def _set_background(self, registered: Tensor) -> Tensor:
         """Set the background to the median of registered frames; returns the median absolute deviations, (P, H, W)."""
@@ -152,7 +145,13 @@ class Registration(nn.Module):
         deviation: Tensor = (registered * self.inside - self.background).abs_().median(dim=0).values
         return deviation
 
-    def _set_noise(self, deviation: Tensor) -> None:
+    def set_steadiness(self, deviation: Tensor) -> None:
+        """Set the weights in the fits from the median absolute deviations of registered frames, (P, H, W)."""
+        bars = functional.max_pool2d((~self.inside).float(), 2 * _MARGIN + 1, 1, _MARGIN)
+        usual = _ACCURATE_STEADY if self.accurate else _STEADY
+        self.steadiness.copy_((1 - bars) * robust_weight(deviation / usual))
+
+    def set_noise(self, deviation: Tensor) -> None:
         """Set the noise from the median absolute deviations of registered frames, (P, H, W)."""
         self.noise.copy_(MAD_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
 
@@ -192,8 +191,16 @@ class Registration(nn.Module):
             smooth = functional.avg_pool2d(residual, 3, 1, 1, count_include_pad=False).abs_()
             threshold = _THRESHOLD * self.noise.clamp_min(_LEAST_NOISE)
             alpha = self._by_channel(smooth.div_(threshold)).amax(2).sub_(1).clamp_(0, 1)
-            composite = residual.mul_(alpha.repeat_interleave(self.channels, dim=1)).add_(self.background)
+            alpha = alpha.repeat_interleave(self.channels, dim=1)
+            composite, shown = residual.mul_(alpha).add_(self.background), self.shown
+            if shown is not None:
+                composite.add_((1 - alpha) * (shown - self.background))
             return composite.mul_(255).round_().clamp_(0, 255).to(torch.uint8)
+
+    def registered(self, images: Tensor) -> Tensor:
+        """Frames uint8 (n, P, H, W) in the place and the light of the background, in units of white."""
+        levels = images.float().div_(255)
+        return self._registered(levels, self.estimate(levels))
 
     def residuals(self, levels: Tensor, parameters: Tensor) -> Tensor:
         """Differences of registered frames from the background, (n, P, H, W) in units of white; see `estimate`."""
@@ -234,16 +241,8 @@ class Registration(nn.Module):
         """
         fitted = self._fit(levels, WIDE_SCALES if self.accurate else SCALES)
         for _ in range(_ACCURATE_REFITS if self.accurate else 1):
-            fitted = self._composed(fitted, self._fit(self._registered(levels, fitted)))
+            fitted = composed(fitted, self._fit(self._registered(levels, fitted)), self.channels)
         return fitted
-
-    def _composed(self, first: Tensor, then: Tensor) -> Tensor:
-        """Parameters of a frame whose registration by `first` has the parameters `then`."""
-        count = self.channels
-        gain = first[..., :count]
-        moves = first[..., 2 * count :] + gain.mean(-1, keepdim=True) * then[..., 2 * count :]
-        offset = first[..., count : 2 * count] + gain * then[..., count : 2 * count]
-        return torch.cat([gain * then[..., :count], offset, moves], dim=-1)
 
     def _fit(self, levels: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
         """One robust linear fit of frames at half their resolution, see `estimate`."""

@@ -16,6 +16,7 @@ from ropes.common.arrays import Floats, Images
 from ropes.common.hardware import device_kind
 from ropes.evaluation.drift.statistics import spread_of
 from ropes.models.frame_changes import CHANGED, MAD_TO_STD, are_recorded, changed_areas, crowded_share
+from ropes.models.lasting_changes import OTHER_BACKGROUND, Usual, changed_for_good
 from ropes.models.pushes import FEWEST_FRAMES, PARTS, from_one_place
 from ropes.models.registration import Registration
 from ropes.simulation.camera_model import GAMMA
@@ -24,8 +25,6 @@ from ropes.simulation.camera_model import GAMMA
 _SIDE = 128
 #: Share of the brightest usable pixels' level above which pixels are bright.
 _BRIGHT = 0.5
-#: The background has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
-_DEVIATIONS = 10.0
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
 #: Share of the pixels below which these are too few to register a frame by.
@@ -34,8 +33,6 @@ _FEW = 0.2
 _SELDOM = 0.02
 #: Share of frames with passers-by from which on people should be kept out; few may be poses that look large.
 _CROWDED = 0.05
-#: Share of the pixels of a background that must change for it to count as another one.
-_OTHER_BACKGROUND = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +113,7 @@ def _measured(frames: Images, saturated: NDArray[np.bool_], mixed: bool) -> Nuis
         if len(frames) >= PARTS * FEWEST_FRAMES:  # in fewer the arm stands at some places in most frames of a half
             moved_background = _moved_background(seen.residuals * usable, noise)
         # Each half before its own background: what changed for good is no passer-by.
-        parts = np.array_split(seen.composites, 2 if moved_background > _OTHER_BACKGROUND else 1)
+        parts = np.array_split(seen.composites, 2 if moved_background > OTHER_BACKGROUND else 1)
         crowded = float(np.mean([crowded_share(_areas(part)) for part in parts]))
     return Nuisances(  # spreads by quantiles, which frames with passers-by hardly change
         light=GAMMA * float(spread_of(np.log2(seen.gain))),
@@ -213,10 +210,7 @@ def _blur(background: Floats) -> float:
 def _moved_background(residuals: Floats, noise: float) -> float:
     """Share of the pixels in which the backgrounds of both halves differ."""
     half = len(residuals) // 2
-    difference = np.abs(np.median(residuals[:half], axis=0) - np.median(residuals[half:], axis=0))
-    changed = difference > max(_DEVIATIONS * noise / np.sqrt(half / 2), CHANGED)
-    # Lone pixels along edges are left out.
-    return float(ndimage.binary_opening(changed, np.ones((3, 3))).mean())
+    return float(changed_for_good(Usual(residuals[:half]), Usual(residuals[half:]), noise).mean())
 
 
 def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, ...]:
@@ -249,8 +243,9 @@ def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, .
         )
     if found.crowded > _CROWDED:
         lines.append(f"in {found.crowded:.0%} of the frames more moves than the arm: keep people out of view")
-    if found.moved_background > _OTHER_BACKGROUND:
+    if found.moved_background > OTHER_BACKGROUND:
         lines.append(
-            f"{found.moved_background:.0%} of the background changed for good halfway: record both parts separately"
+            f"{found.moved_background:.0%} of the background changed for good halfway: leave the room as it is; "
+            "ropes fit follows the change"
         )
     return tuple(f"camera {camera}: {line}" for line in lines)

@@ -63,5 +63,7 @@ def cleaned(context: Context, images: TrainingImages) -> TrainingImages:
         return images
     name = f"cleaned{CLEANER}-{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
     clean = registration.cleaner.clean
-    changed = images.transformed(name, clean, "removing passers-by, frames", progress=context.show)
+    changed = images.transformed(
+        name, lambda planes, _: clean(planes), "removing passers-by, frames", progress=context.show
+    )
     return without_doubted(changed, registration, show=context.show)

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.common.arrays import Ints, Rows, evenly
+from ropes.common.arrays import Images, Ints, Rows, evenly
 from ropes.common.files import read_json
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
+from ropes.data.own_camera import exchanged
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
+from ropes.methods.training.stretches import following
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import CLEANER, Cleaner
 from ropes.models.coarse_registration import new_registration, zoom_of
@@ -74,12 +76,21 @@ def register(
     if not are_recorded(frames, views):
         return images, None
     registration = new_registration(views, frames.shape[-1], images.channels, zoom).to(device_kind())
-    registration.adapt(frames.to(device_kind()))
-    first, last = _still(images, rows, frames, registration, cameras)
+    parameters = registration.adapt(frames.to(device_kind()))
+    seen = _seen(images, frames, registration, cameras)
+    for camera, (other, share) in exchanged(seen).items():
+        found = f"ropes: warning: {share:.1%} of the frames of camera {camera} show what camera {other} sees"
+        print(f"{found}; exchange or remove them", file=sys.stderr)
+    first, last = _still(images, rows, seen, frames.shape[-1] // registration.pixel)
     registration.is_pushed = last - first + 1 < len(rows)
     if registration.is_pushed:
-        images = _from_one_place(images, rows[first], rows[last])
-        registration.adapt(frames[first : last + 1].to(device_kind()))
+        images, rows, frames = (
+            _from_one_place(images, rows[first], rows[last]),
+            rows[first : last + 1],
+            frames[first : last + 1],
+        )
+        parameters = registration.adapt(frames.to(device_kind()))
+    registration = following(images, rows, frames, registration, parameters, cameras)
     if show:
         print(f"ropes: {variation(registration)}; each frame is registered to its camera's background", file=sys.stderr)
 
@@ -90,24 +101,38 @@ def register(
     return trusted, registration
 
 
-def _still(
-    images: TrainingImages, rows: Ints, frames: Tensor, registration: Registration, cameras: Sequence[str]
-) -> tuple[int, int]:
+def _seen(
+    images: TrainingImages, frames: Tensor, registration: Registration, cameras: Sequence[str]
+) -> dict[str, Images]:
+    """Each camera's frames in grey and without bars, of the side of the whole images, uint8 (n, h, w).
+
+    Args:
+        images: of the training split.
+        frames: uint8 (n, P, H, W).
+        registration: adapted to them.
+        cameras: names.
+    """
+    seen = {}
+    for view, camera in enumerate(cameras):
+        planes = slice(view * images.channels, (view + 1) * images.channels)
+        inside = registration.inside[planes][0, :: registration.pixel, :: registration.pixel].cpu()
+        grey = shrink(frames[:, planes], registration.pixel).float().mean(1)[:, inside.any(1)][..., inside.any(0)]
+        seen[camera] = grey.round().byte().numpy()
+    return seen
+
+
+def _still(images: TrainingImages, rows: Ints, seen: Mapping[str, Images], side: int) -> tuple[int, int]:
     """The first and the last of the frames between which no camera was pushed; warns of pushed cameras.
 
     Args:
         images: of the training split.
         rows: of the frames, (n,).
-        frames: uint8 (n, P, H, W).
-        registration: adapted to them.
-        cameras: names.
+        seen: camera → frames, uint8 (n, h, w).
+        side: of the images, pixels.
     """
-    first, last, side = 0, len(rows) - 1, frames.shape[-1] // registration.pixel
-    for view, camera in enumerate(cameras):
-        planes = slice(view * images.channels, (view + 1) * images.channels)
-        inside = registration.inside[planes][0, :: registration.pixel, :: registration.pixel].cpu()
-        grey = shrink(frames[:, planes], registration.pixel).float().mean(1)[:, inside.any(1)][..., inside.any(0)]
-        moved, still = from_one_place(grey.round().byte().numpy())
+    first, last = 0, len(rows) - 1
+    for camera, grey in seen.items():
+        moved, still = from_one_place(grey)
         found = f"ropes: warning: camera {camera} moved by {moved:.0f} of {side} pixels"
         if still.stop - still.start == len(rows):
             if moved:
@@ -148,9 +173,20 @@ def variation(registration: Registration) -> str:
 def register_to(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:
     """Frames registered to the backgrounds of a registration, without trust in those with passers-by."""
     # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
-    digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
-    name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
-    registered = images.transformed(name, registration.composite, "registering, frames", progress=show)
+    stretches = [part for _, part in registration.earlier] + [registration]
+    state = [value.cpu().numpy().tobytes() for part in stretches for value in part.buffers()]
+    state += [str(anchor).encode() for anchor, _ in registration.earlier]
+    name = f"registered{VERSION}-{hashlib.sha256(b''.join(state)).hexdigest()[:12]}-{len(images)}"
+    number = np.searchsorted([anchor for anchor, _ in registration.earlier], images.anchor, side="right")
+
+    def composite(planes: Tensor, rows: slice) -> Tensor:
+        composites = torch.empty_like(planes)
+        for k in np.unique(number[rows]):
+            there = torch.from_numpy(number[rows] == k).to(planes.device)
+            composites[there] = stretches[k].composite(planes[there])
+        return composites
+
+    registered = images.transformed(name, composite, "registering, frames", progress=show)
     return without_doubted(registered, registration, show=show)
 
 
