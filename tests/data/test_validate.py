@@ -274,3 +274,15 @@ def test_episode_table_without_lengths_is_reported(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     with pytest.raises(UserError, match=r"meta/episodes: lacks the column 'length'"):
         validate(tiny.path, progress=False)
+
+
+def test_frame_of_another_camera_is_reported(make_tiny: MakeTiny) -> None:
+    rng = np.random.default_rng(0)
+    walls = np.kron(rng.uniform(40, 200, (2, 8, 10)), np.ones((16, 16)))
+    images = (walls + rng.normal(0, 4, (8, 5, *walls.shape))).clip(0, 255).astype(np.uint8)
+    parts = {"images": {"train": images}, "states": {"train": np.zeros((8, 5, 2))}, "images_per_shard": 40}
+    assert "valid" in validate(make_tiny("good", **parts).path, progress=False)
+    images[5, 2, 1] = images[5, 3, 0]
+    expected = rf"{SECOND}, row 7: camera left: shows what camera right sees; restore"
+    with pytest.raises(UserError, match=expected):
+        validate(make_tiny("mixed", **parts).path, progress=False)

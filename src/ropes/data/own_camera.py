@@ -16,7 +16,7 @@ _DIFFERENT = 0.2
 #: A frame is another camera's if its correlations differ by this share of what three quarters of that camera's do.
 _SHARE = 0.75
 #: Frames of a camera from which is measured what it sees, and frames that are compared with it.
-_REFERENCES, _COMPARED = 31, 300
+REFERENCES, COMPARED = 31, 300
 
 
 class OwnCamera:
@@ -89,10 +89,10 @@ def exchanged(frames: Mapping[str, Images]) -> dict[str, tuple[str, float]]:
     Args:
         frames: camera → frames in the order of recording, uint8 (n, H, W), or (n, H, W, 3) in RGB.
     """
-    seen = OwnCamera({camera: images[evenly(len(images), _REFERENCES)] for camera, images in frames.items()})
+    seen = OwnCamera({camera: images[evenly(len(images), REFERENCES)] for camera, images in frames.items()})
     found = {}
     for camera, images in frames.items():
-        compared = images[evenly(len(images), _COMPARED)]
+        compared = images[evenly(len(images), COMPARED)]
         others = Counter(filter(None, (seen.other(camera, image) for image in compared)))
         if others:
             found[camera] = (others.most_common(1)[0][0], others.total() / len(compared))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ropes.common import png, stores
+from ropes.common.arrays import evenly
 from ropes.common.cached_files import sha256
 from ropes.common.progress import progress as show_progress
 from ropes.common.stores import Location
@@ -19,6 +20,7 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.own_camera import COMPARED, REFERENCES, OwnCamera
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
 from ropes.errors import UserError
@@ -89,7 +91,10 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
         yield Fault("meta", None, str(error))
         return
     in_data = list(_data_faults(dataset, recorded, changed, progress))
-    yield from in_data or (_action_faults(dataset) if dataset.actions else factor_pair_faults(dataset))
+    yield from in_data
+    if not in_data:
+        yield from (_action_faults(dataset) if dataset.actions else factor_pair_faults(dataset))
+        yield from _camera_faults(dataset)
 
 
 def factor_pair_faults(dataset: Dataset) -> Iterator[Fault]:
@@ -110,6 +115,26 @@ def factor_pair_faults(dataset: Dataset) -> Iterator[Fault]:
         changed_factor(factors[pairs], factors[pairs + 1])
     except ValueError as error:
         yield Fault("data", None, f"training {error}")
+
+
+def _camera_faults(dataset: Dataset) -> Iterator[Fault]:
+    """Frames that show what another camera sees, among some hundred from all parts of the data set.
+
+    Every frame would have to be decoded, which takes longer than the comparison of the checksums.
+    """
+    total = int(dataset.starts[-1])
+    if len(dataset.cameras) < 2 or not total:
+        return
+    some = dataset.read_cameras(evenly(total, REFERENCES))
+    seen = OwnCamera(dict(zip(dataset.cameras, some, strict=True)))
+    for rows in np.array_split(evenly(total, COMPARED), -(-COMPARED // REFERENCES)):
+        for camera, images in zip(dataset.cameras, dataset.read_cameras(rows), strict=True):
+            others = [seen.other(camera, image) for image in images]
+            for path, start, positions in dataset.by_file(rows):
+                for k in positions:
+                    if (other := others[k]) is not None:
+                        what = f"camera {camera}: shows what camera {other} sees"
+                        yield Fault(dataset.name_of(path), int(rows[k]) - start, what)
 
 
 def _action_faults(dataset: Dataset) -> Iterator[Fault]:

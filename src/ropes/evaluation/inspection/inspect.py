@@ -158,8 +158,7 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
     sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
     at_the_setup += [
-        f"camera {camera}: {share:.0%} of the frames show what camera {other} sees; exchange or "
-        "remove them; ropes fit does not look for them"
+        f"camera {camera}: {share:.0%} of the frames show what camera {other} sees; exchange or remove them"
         for camera, (other, share) in exchanged(dict(zip(dataset.cameras, sample.images, strict=True))).items()
     ]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
