@@ -176,7 +176,7 @@ def _threads_of(team: Team | None) -> Iterator[None]:
 
 @contextmanager
 def _without_denormals() -> Iterator[None]:
-    """Take numbers below 1e-38 for zero: Adam has many in networks whose gradients vanish, and a CPU is slow at them."""
+    """Take numbers below 1e-38 for zero: Adam has many where gradients vanish, and a CPU is slow at them."""
     torch.set_flush_denormal(True)
     try:
         yield
