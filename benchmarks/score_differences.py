@@ -11,7 +11,8 @@ Jacobian J of the codes y by the angles z is known without a decoder, up to the 
 - error: E ‖Jᵀ Δs_i − exact‖² / E ‖exact‖², over all joints, in units of each joint's deviation: 0 for a score
   difference, 1 for no gradient;
 - own and beside: Eq. 3's matrix E|J_gᵀ Δs_i| for the true angles as coordinates, each scaled such that the second term
-  of Eq. 3 is least: at coordinate i, and its maximum over the others.  Exact score differences have 1 and 0.
+  of Eq. 3 is least: at coordinate i, and its maximum over the others.  Exact score differences have 1 and 0;
+- second term: that of Eq. 3, Σ_i ‖E|J_gᵀ Δs_i| − e_i‖², for these coordinates.
 
 The density ratios are those of every setting of FOLDER, from codes with and without noise, and smoothed.
 """
@@ -133,6 +134,7 @@ def rows_of(folder: Path, seed: int, count: int, step: float) -> Iterator[dict[s
                         "ratios": source + (", smoothed" if beta else ""),
                         "joint": joint,
                         "poses": len(poses),
+                        "code_change": float(jacobian[:, :, k].norm(dim=1).mean()),  # for each radian
                         "along": float(along.mean()),
                         "mean": float(pulled[:, k].mean() / wanted[:, k].mean()),
                         "error": float(wrong / known),
@@ -140,8 +142,9 @@ def rows_of(folder: Path, seed: int, count: int, step: float) -> Iterator[dict[s
                 )
             scaled = matrix * (matrix.diagonal() / matrix.square().sum(0))
             beside = (scaled - torch.diag(scaled.diagonal())).amax(1)
+            term = (scaled - torch.eye(len(scaled))).square().sum()
             for row, own, other in zip(rows, scaled.diagonal().tolist(), beside.tolist(), strict=True):
-                yield {**row, "own": own, "beside": other}
+                yield {**row, "own": own, "beside": other, "second_term": float(term)}
 
 
 def written(found: dict[str, Any]) -> str:
@@ -154,9 +157,9 @@ def written(found: dict[str, Any]) -> str:
         for source in dict.fromkeys(row["ratios"] for row in own):
             of = {row["joint"]: row for row in own if row["ratios"] == source}
             figures = [" ".join(f"{of[joint][kind]:.2f}" for joint in joints) for kind in KINDS]
-            lines.append([source, *figures])
+            lines.append([source, *figures, f"{of[joints[0]]['second_term']:.2f}"])
         text += f"`{name}`, {own[0]['poses']} test poses:\n\n"
-        text += table(["density ratios of", *KINDS], lines) + "\n"
+        text += table(["density ratios of", *KINDS, "second term"], lines) + "\n"
     return text + f"Steps of {found['step']} rad; {origin(found)}.\n"
 
 
