@@ -223,7 +223,7 @@ def test_stripped_copy_is_not_resumed_and_records_no_seed(renderer: FakeRenderer
         ({"anchors": 8}, "anchors 7, not 8;"),
         ({"mesh": "full"}, "mesh simplified, not full;"),
         ({"state": False}, "state True, not False;"),
-        ({"setting": dataclasses.replace(SMALL, image_size=16)}, "another setting;"),
+        ({"setting": dataclasses.replace(SMALL, image_size=16)}, r"another setting \(image_size 8, not 16\);"),
     ],
 )
 def test_different_request_for_the_same_folder_is_refused(
