@@ -139,7 +139,7 @@ def run_steps(
                 find_unused_parameters=stage.unused_weights, gradient_as_bucket_view=True, bucket_cap_mb=4
             ),
         }
-    with _quiet_lightning(), _threads_of(team), _without_denormals():
+    with _quiet_lightning(), _threads_of(team):
         trainer = pl.Trainer(
             max_steps=stage.steps,
             max_epochs=-1,
@@ -172,16 +172,6 @@ def _threads_of(team: Team | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextmanager
-def _without_denormals() -> Iterator[None]:
-    """Take numbers below 1e-38 for zero: Adam has many where gradients vanish, and a CPU is slow at them."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 @contextmanager
