@@ -19,7 +19,6 @@ The density ratios are those of every setting of FOLDER, from codes with and wit
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from ropes.common.arrays import Floats
 from ropes.data.layout import open_dataset
 from ropes.data.views import planes, squares
 from ropes.methods.policies import described_model
-from ropes.methods.recipes import RopesRecipe
+from ropes.methods.recipes import RopesRecipe, ropes_recipe
 from ropes.methods.run import Run
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.checkpoints import WEIGHTS, load_weights
@@ -52,7 +51,7 @@ VARIANTS = {
 }
 #: Figures of each joint.
 KINDS = "along", "mean", "error", "own", "beside"
-_BETA = 50.0
+_BETA = ropes_recipe("compact").softplus_beta
 
 
 def moved(poses: Floats, step: float) -> Floats:
@@ -118,7 +117,7 @@ def rows_of(folder: Path, seed: int, count: int, step: float) -> Iterator[dict[s
         for beta in (0.0, _BETA) if variant == "classifier" else (0.0,):
             matrix, rows = wanted.new_empty(len(run.joints), len(run.joints)), []
             for k, joint in enumerate(run.joints):
-                ratio = LDR(replace(recipe.ldr, dropout=0.0), views=len(run.cameras)).eval()
+                ratio = LDR(recipe.ldr, views=len(run.cameras)).eval()
                 load_weights(ratio, folder / f"ropes@{variant}" / f"seed-{seed}" / "ldr" / joint / WEIGHTS)
                 scores = score_difference(softplus_copy(ratio.requires_grad_(False), beta), codes).flatten(1).double()
                 along = (tangent.transpose(1, 2) @ scores[:, :, None]).norm(dim=(1, 2)) / scores.norm(dim=1)
