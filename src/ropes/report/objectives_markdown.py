@@ -6,12 +6,12 @@ from statistics import fmean
 from ropes.evaluation.paper import ANCHORS, mse_comparable
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import CriterionRow
-from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, spreads
 from ropes.experiments.objectives import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.origins import renderings
 from ropes.report.table import Table, grouped, paragraphs
-from ropes.report.words import TABLE1_ORDER, fixed, joint_label, origin
+from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
@@ -28,8 +28,7 @@ def objectives_markdown(found: Results) -> str:
     """
     every = calibrated_as_the_paper(over_seeds(found.rows))
     cells = [cell for cell in every if (cell.split, cell.occlusion) == ("id", 0)]
-    seeds = {seed for cell in cells for seed in cell.seeds}
-    several = " ± standard deviation over training seeds" if len(seeds) > 1 else ""
+    several = " ±: standard deviation over training seeds." if any(len(cell.seeds) > 1 for cell in cells) else ""
     marks = Marks(found.preset)
     setups = sorted({cell.setup for cell in cells}, key=lambda setup: TABLE1_ORDER.get((setup, 0), len(TABLE1_ORDER)))
     tables = [text for setup in setups for text in _table(found, cells, setup, marks)]
@@ -38,15 +37,15 @@ def objectives_markdown(found: Results) -> str:
         f"for each joint and {ANCHORS:,} training anchors."
     )
     columns = (
-        f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; after a semicolon the MCC of "
+        f"MSE in rad² with a line fitted on 1,000 labels, and MCC in brackets; after a semicolon the MCC of "
         "the best assignment of coordinates to joints, where it differs. Bold where it reaches the paper's ROPES. "
         "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
         "two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
         "coordinate i and its maximum over the others. For each joint: *along*, share of Δs_i along the codes that "
-        "the decoder of this row generates: rows compare where reconstruction is alike."
+        f"the decoder of this row generates: rows compare where reconstruction is alike.{several}"
     )
-    about = larger if found.preset == "compact" else "", renderings(found), f"Training seeds: {len(seeds)}."
-    return paragraphs(columns, *tables, marks.markdown(), " ".join(filter(None, (*about, origin(found)))))
+    about = larger if found.preset == "compact" else "", renderings(found), origin(found)
+    return paragraphs(columns, *tables, marks.markdown(), " ".join(filter(None, about)))
 
 
 def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Marks) -> Iterator[str]:
@@ -58,15 +57,33 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
         if own:
-            known = [[value for row in rows if (value := of(row)) is not None] for of in _CRITERIA.values()]
-            criteria = [f"{fmean(values):.3f}" if values else "" for values in known]
+            criteria = [_criterion(rows, of) for of in _CRITERIA.values()]
             lines.append([words, *(_both(own[joint]) for joint in joints), *criteria, _along(rows)])
     bars = {cell.joint: cell for cell in here}
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA), ""])
-    yield f"**{marks.condition(setup, 0)}**"
+    yield f"**{marks.condition(setup, 0)}**: {_training(here)}"
     yield Table(["objective", *map(joint_label, joints), *_CRITERIA, "along"], lines).markdown()
+
+
+def _training(cells: Sequence[JointErrors]) -> str:
+    """Training anchors and number of training seeds, in words; a range where objectives differ."""
+    anchors = sorted({cell.anchors for cell in cells if cell.anchors is not None})
+    seeds = sorted({len(cell.seeds) for cell in cells})
+    numbers = " to ".join(f"{count:,}" for count in dict.fromkeys((anchors[0], anchors[-1]))) if anchors else ""
+    fewest = f"{seeds[0]} to " if seeds[0] < seeds[-1] else ""
+    return ", ".join(filter(None, (numbers and f"{numbers} anchors", f"{fewest}{counted(seeds[-1], 'training seed')}")))
+
+
+def _criterion(rows: Sequence[CriterionRow], of: Callable[[CriterionRow], float | None]) -> str:
+    """Mean over joints, averaged over seeds, ± its deviation over seeds; empty without."""
+    known = [(row.seed, value) for row in rows if (value := of(row)) is not None]
+    means = [fmean(value for _, value in own) for own in grouped(known, lambda pair: pair[0]).values()]
+    if not means:
+        return ""
+    _, deviation = spreads([(mean, None) for mean in means])
+    return f"{fmean(means):.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
 
 
 def _along(rows: Sequence[CriterionRow]) -> str:
