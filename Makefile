@@ -104,10 +104,11 @@ later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later,
 	@$(call install_later,$(LATER),dev); \
 	$(LATER)/bin/pytest --numprocesses auto --dist loadfile -m 'not slow' $(PYTEST_FLAGS)
 
-oracles: $(STAMP) ## metrics, intervals and data sets against disent, MAPIE and LeRobot; downloads up to 6 GB
-	@$(call install_later,$(ORACLES),mujoco$(comma)record,disent mapie lightgbm 'lerobot[dataset]'); \
+oracles: $(STAMP) ## compare with disent, MAPIE and LeRobot, whose SO-101 records; downloads up to 6 GB
+	@$(call install_later,$(ORACLES),mujoco$(comma)record$(comma)so101,disent mapie lightgbm 'lerobot[dataset$(comma)feetech]'); \
 	$(ORACLES)/bin/python -m benchmarks.oracles; \
-	$(ORACLES)/bin/python -m benchmarks.lerobot_reader
+	$(ORACLES)/bin/python -m benchmarks.lerobot_reader; \
+	$(ORACLES)/bin/python -m benchmarks.lerobot_arm
 
 notebook: $(STAMP) ## run the example notebook from top to bottom, into build/, and check its results
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'

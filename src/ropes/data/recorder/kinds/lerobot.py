@@ -5,7 +5,8 @@ apart as the speed allows, and limits the speed itself.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -19,6 +20,12 @@ from ropes.data.recorder.travel import OFF, beside, progress_at, travel_time
 from ropes.data.recordings.lerobot_units import GRIPPER, POSITION, SO_ARMS
 from ropes.errors import UserError, suggestion
 
+try:
+    import termios
+except ModuleNotFoundError:  # Windows
+    _LINE_ERRORS: tuple[type[Exception], ...] = ()
+else:
+    _LINE_ERRORS = (termios.error,)
 #: Goals a second.
 _RATE = 30.0
 #: How often positions are read before the bus counts as lost: single packets of cheap buses get lost.
@@ -86,7 +93,8 @@ class LeRobotRobot(Robot):
         """Positions of all joints, in LeRobot's unit; a lost packet is asked for again."""
         for left in reversed(range(_READS)):
             try:
-                observation = self._arm.get_observation()
+                with _serial_line():
+                    observation = self._arm.get_observation()
                 break
             except OSError:  # LeRobot's buses raise ConnectionError
                 if not left:
@@ -155,18 +163,20 @@ class LeRobotRobot(Robot):
             zip((joint + POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True)
         )
         self._held = self._not_commanded() if self._held is None else self._held
-        self._arm.send_action({**self._held, **self._goals})
+        with _serial_line():
+            self._arm.send_action({**self._held, **self._goals})
 
     def stop(self) -> None:
         """Make where the arm is its goal; where it cannot be read, send the last goal again, where the arm stops."""
-        self._free_bus()
-        try:
-            here = self.positions()
-        except OSError:
-            if self._held is not None:  # otherwise the arm has no goal yet
-                self._arm.send_action({**self._held, **self._goals})
-        else:
-            self._send(here)
+        with _serial_line():
+            self._free_bus()
+            try:
+                here = self.positions()
+            except OSError:
+                if self._held is not None:  # otherwise the arm has no goal yet
+                    self._arm.send_action({**self._held, **self._goals})
+            else:
+                self._send(here)
 
     def _free_bus(self) -> None:
         """End a transaction that Ctrl-C interrupted: the motors' SDKs then refuse every other one."""
@@ -178,6 +188,15 @@ class LeRobotRobot(Robot):
     def close(self) -> None:
         """Disconnect."""
         self._arm.disconnect()
+
+
+@contextmanager
+def _serial_line() -> Iterator[None]:
+    """Errors of a line that was unplugged as OSErrors: pyserial also raises `termios.error`, which is none."""
+    try:
+        yield
+    except _LINE_ERRORS as error:
+        raise ConnectionError(f"the serial line is gone ({error.args[-1]})") from error
 
 
 def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:

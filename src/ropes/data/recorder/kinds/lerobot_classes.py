@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol, get_args, get_type_hints
 
 import yaml
@@ -30,7 +31,7 @@ class LeRobotArm(Protocol):
 
 
 def of_fields(configuration: type, options: Mapping[str, str]) -> dict[str, object]:
-    """Options as values of the configuration's fields: texts stay texts, all others are read as YAML.
+    """Options as values of the configuration's fields: texts and paths as they stand, all others are read as YAML.
 
     Raises:
         UserError: a value is no number, where one is expected.
@@ -38,6 +39,9 @@ def of_fields(configuration: type, options: Mapping[str, str]) -> dict[str, obje
     hints, values = get_type_hints(configuration), dict[str, object]()
     for name, text in options.items():
         kinds = get_args(hints.get(name)) or (hints.get(name, str),)
+        if Path in kinds:
+            values[name] = Path(text)
+            continue
         try:
             values[name] = text if str in kinds else yaml.safe_load(text)
         except yaml.YAMLError:
