@@ -108,6 +108,7 @@ oracles: $(STAMP) ## compare with disent, MAPIE and LeRobot, whose SO-101 record
 	@$(call install_later,$(ORACLES),mujoco$(comma)record$(comma)so101,disent mapie lightgbm 'lerobot[dataset$(comma)feetech]'); \
 	$(ORACLES)/bin/python -m benchmarks.oracles; \
 	$(ORACLES)/bin/python -m benchmarks.lerobot_reader; \
+	$(ORACLES)/bin/python -m benchmarks.lerobot_writer; \
 	$(ORACLES)/bin/python -m benchmarks.lerobot_arm
 
 notebook: $(STAMP) ## run the example notebook from top to bottom, into build/, and check its results
