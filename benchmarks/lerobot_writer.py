@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import keep, options, table
-from ropes.common.arrays import Images
+from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.layout import open_dataset
 
@@ -36,7 +36,7 @@ WRITTEN: Mapping[str, dict[str, Any]] = {
 _MEAN = 1.0
 
 
-def picture(state: Images, camera: int) -> Images:
+def picture(state: Floats, camera: int) -> Images:
     """A coloured picture with a disc where the state says."""
     rows, columns = np.mgrid[:_HEIGHT, :_WIDTH]
     middle = _HEIGHT * (0.5 + 0.2 * state[0]), _WIDTH * (0.5 + 0.2 * state[1])
@@ -89,7 +89,7 @@ def compared(source: Path, imported: Path) -> dict[str, Any]:
     chosen, states = ours.frames(split), ours.states(split)
     images = dict(zip(ours.cameras, ours.read_cameras(chosen.index), strict=True))
     assert theirs.num_frames == len(chosen) == ANCHORS * len(TASKS)
-    greatest, angle, means = 0.0, 0.0, []
+    greatest, angle, means = 0.0, 0.0, list[float]()
     for k in range(len(chosen)):
         item = theirs[k]
         assert item["task"] == ours.tasks[chosen.regime[k]]
