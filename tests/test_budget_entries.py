@@ -112,16 +112,6 @@ def test_chains_are_entered_too(tmp_path: Path, commands: Commands, make: Callab
     assert entry.about.note == "2 chains, preset compact, map to radians from the commanded distributions."
 
 
-def test_chains_of_dependent_joints_are_refused(
-    commands: Commands, make: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        make(2, "--tasks", "panda-2c-causal")
-    assert end.value.code == 2
-    assert "chains need independent joints; leave them or panda-2c-causal out" in capsys.readouterr().err
-    assert commands.given == []
-
-
 def farther(states: dict[str, NDArray[np.float64]]) -> None:
     """Moves of 20 times the angle."""
     states["train"] *= 20

@@ -1,4 +1,4 @@
-"""Chains of moves: drawn, stored, read back, and refused where joints depend on one another."""
+"""Chains of moves: drawn, stored and read back; a move holds also the joints that depend on the one that moves."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from ropes.data.chains import MOVES, Chains, even_shares, frames_per_move, has_c
 from ropes.data.generate import simulate
 from ropes.data.layout import open_dataset
 from ropes.data.validate import faults
-from ropes.errors import UserError
 from ropes.simulation.settings import setting_named
 from tests import tiny, tiny_chains
 from tests.command_line import refusal
@@ -35,10 +34,17 @@ def test_each_move_redraws_one_joint_under_the_policy_of_its_task() -> None:
     assert np.abs(first.mean(0)).max() < 0.15  # observational
 
 
-def test_chains_are_refused_where_a_joint_depends_on_another() -> None:
+def test_a_move_holds_the_joints_that_depend_on_the_one_that_moves() -> None:
     model = replace(tiny.model(), weights={("elbow", "wrist"): 0.5})
-    with pytest.raises(UserError, match="chains need independent joints, but joint wrist depends on another joint"):
-        Chains.draw(model, 2, 1, seed=0)
+    drawn = Chains.draw(model, 2000, 0, seed=0)
+    first, second = model.joints
+    changed = drawn.poses[:, 1:] != drawn.poses[:, :-1]
+    assert (changed == np.tile([[True, False], [False, True]], (5, 1))).all()
+    assert (first, second) == ("elbow", "wrist")
+    usual = np.corrcoef(model.sample_observational(np.random.default_rng(1), 20_000).T)[0, 1]
+    at_first, under_policies = (np.corrcoef(drawn.poses[:, k].T)[0, 1] for k in (0, 2))
+    assert at_first == pytest.approx(usual, abs=0.06)
+    assert abs(usual) > 0.2 > 0.06 > abs(under_policies)
 
 
 def test_frames_on_the_way_are_evenly_spaced_between_the_poses() -> None:
@@ -95,10 +101,4 @@ def test_wrong_options_are_one_line(
 ) -> None:
     given = ["simulate", "--setting", "panda-2c-independent", *options, "--out", str(tmp_path / "d")]
     assert message in refusal(capsys, *given)
-    assert not (tmp_path / "d").exists()
-
-
-def test_a_causal_setting_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["simulate", "--setting", "panda-2c-causal", "--chains", "2", "--out", str(tmp_path / "d")]
-    assert "chains need independent joints" in refusal(capsys, *given)
     assert not (tmp_path / "d").exists()

@@ -211,8 +211,8 @@ class CausalModel:
         """Chains of moves: every pose but the first redraws one joint of the pose before it, under a random policy.
 
         The joints with interventions take turns.  Earlier interventions persist, so from the end of the first turn on
-        each of these joints is under a known policy.  The first pose is observational; joints without interventions
-        keep its angles.
+        each of these joints is under a known policy.  The first pose is observational.  A move holds all other joints,
+        also those that depend on the one that moves; joints without interventions keep their first angles.
 
         Args:
             rng: of the draws.
@@ -222,12 +222,7 @@ class CausalModel:
         Returns:
             Angles in radians, (chains, 1 + moves, joints); and the index in `regimes` of the intervention that leads to
             each pose, (chains, 1 + moves), 0 for the first.
-
-        Raises:
-            ValueError: a joint depends on another; moving one joint then moves others too.
         """
-        if self.weights:
-            raise ValueError(f"joint {next(iter(self.weights))[1]} depends on another joint")
         column = {joint: k for k, joint in enumerate(self.joints)}
         moved = [joint for joint in self.joints if joint in self.interventions] * turns
         angles = np.repeat(self.sample_observational(rng, chains)[:, None], 1 + len(moved), axis=1)

@@ -39,12 +39,8 @@ class Chains:
 
     @classmethod
     def draw(cls, model: CausalModel, chains: int, frames_per_move: int, seed: int) -> "Chains":
-        """Draw chains.
-
-        Raises:
-            UserError: the joints depend on one another.
-        """
-        poses, regimes = sample_chains(model, generator(seed, "chains"), chains)
+        """Draw chains of `TURNS` moves of each joint, see `CausalModel.sample_chains`."""
+        poses, regimes = model.sample_chains(generator(seed, "chains"), chains, TURNS)
         return cls(poses=poses, regimes=regimes, frames_per_move=frames_per_move)
 
     @property
@@ -68,22 +64,6 @@ class Chains:
         on_the_way = before + shares * (after - before)
         states = {"train": self.poses, MOVES: on_the_way}
         return {name: angles.reshape(-1, joints) for name, angles in states.items() if angles.size}
-
-
-def sample_chains(model: CausalModel, rng: np.random.Generator, chains: int) -> tuple[Floats, Ints]:
-    """Draw chains of `TURNS` moves of each joint, see `CausalModel.sample_chains`.
-
-    Returns:
-        Angles in radians, (chains, 1 + moves, joints); and the index in `model.regimes` of the intervention that leads
-        to each pose, (chains, 1 + moves).
-
-    Raises:
-        UserError: the joints depend on one another.
-    """
-    try:
-        return model.sample_chains(rng, chains, TURNS)
-    except ValueError as error:
-        raise UserError(f"chains need independent joints, but {error}; use anchors") from error
 
 
 def description(chains: int, frames_per_move: int) -> dict[str, int]:

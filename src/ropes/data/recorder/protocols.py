@@ -50,9 +50,6 @@ class RecordingProtocol(ABC):
             seed: equal seeds give equal episodes.
             number: of the episode.
             attempt: 0, or how often the episode was drawn before.
-
-        Raises:
-            UserError: the joints depend on one another.
         """
 
     @staticmethod
@@ -163,7 +160,7 @@ class ChainProtocol(RecordingProtocol):
 
     def draw(self, seed: int, number: int, attempt: int) -> tuple[Floats, Ints]:
         """Poses of a chain in the order of its moves."""
-        poses, regimes = chains.sample_chains(self.model, generator(seed, "record", "chains", number, attempt), 1)
+        poses, regimes = self.model.sample_chains(generator(seed, "record", "chains", number, attempt), 1, chains.TURNS)
         return poses[0], regimes[0]
 
     @staticmethod

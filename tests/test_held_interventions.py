@@ -1,0 +1,66 @@
+"""Interventions held together: the commands of the benchmark, its rows and its table."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks import held_interventions as held
+from ropes.evaluation import results
+from ropes.evaluation.rows.joint import Row
+
+JOINTS = ("panda_joint1", "panda_joint2")
+
+
+def row(joint: str, split: str, calibration_labels: int) -> Row:
+    return Row.measured(
+        setup="panda-2c-causal",
+        method="anchored",
+        joint=joint,
+        split=split,
+        occlusion=0,
+        seed=0,
+        mcc=(0.9, 0.01),
+        mse=(0.01, 0.001),
+        calibration_labels=calibration_labels,
+    )
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """Commands are noted; evaluations write results, and the graph has one edge too many and one missing."""
+    given: list[tuple[object, ...]] = []
+
+    def ropes(*words: object) -> str:
+        given.append(words)
+        if words[0] == "evaluate":
+            rows = [row(joint, split, labels) for joint in JOINTS for split in ("id", "ood") for labels in (0, 1000)]
+            found = results.Results(name="e", preset="compact", device="d", version="0", seconds=1, rows=tuple(rows))
+            results.write(Path(str(words[-1])) / "results.json", found)
+        return ""
+
+    content = {"edges": [["panda_joint2", "panda_joint1"]], "true": [["panda_joint1", "panda_joint2"]]}
+    graph = SimpleNamespace(distance=2, to_dict=lambda: content)
+    monkeypatch.setattr(held, "ropes", ropes)
+    monkeypatch.setattr(held, "causal_graph", lambda run, data: graph)
+    return given
+
+
+def test_both_recordings_take_the_same_hours(tmp_path: Path, commands: list[tuple[object, ...]]) -> None:
+    rows: list[dict[str, Any]] = [
+        held.measured(tmp_path, "panda-2c-causal", recording, 8.0, 0, tmp_path / "others")
+        for recording in ("anchors", "chains")
+    ]
+    assert [words[0] for words in commands] == ["simulate", "fit", "calibrate", "evaluate"] * 2
+    assert commands[0][5:7] == ("--anchors", 1515)
+    assert commands[4][5:9] == ("--chains", 563, "--frames-per-move", 2)
+    assert [each["count"] for each in rows] == [1515, 563]
+    assert rows[0]["errors"]["panda_joint2"]["mse"] == pytest.approx(0.01)
+    assert rows[0]["wrong"] == ["joint 2 → joint 1 too many", "joint 1 → joint 2 missing"]
+    about = {"setting": "panda-2c-causal", "hours": 8.0, "graph_anchors": 5000, "seed": 0}
+    told = held.written({"rows": rows, **about, "device": "d", "processor": "p", "version": "0"})
+    assert (
+        "| 563 chains | 5.7 (0.900) | 5.7 (0.900) | 2: joint 2 → joint 1 too many; joint 1 → joint 2 missing |" in told
+    )
+    assert "| the paper's ROPES, 10,000 anchors | (0.921) | (0.966) |" in told
