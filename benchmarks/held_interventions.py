@@ -100,8 +100,8 @@ def written(found: Mapping[str, Any]) -> str:
     heads = [f"learnt from, {found['hours']:g} h", *map(joint_label, joints), "graph's distance", "fit, s"]
     about = (
         "Root mean square errors in degrees without a label, and MCC in brackets, on test poses of "
-        f"`{found['setting']}`; graphs of {found['graph_anchors']:,} other anchors. Scene {SCENE}, seed {found['seed']}; "
-        f"{origin(found)}."
+        f"`{found['setting']}`; graphs of {found['graph_anchors']:,} other anchors. "
+        f"Scene {SCENE}, seed {found['seed']}; {origin(found)}."
     )
     return f"{table(heads, lines)}\n{about}\n"
 
