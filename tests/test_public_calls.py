@@ -186,5 +186,5 @@ def test_predictions_are_the_same_for_every_form_of_images(tiny_run: Path, tmp_p
     predict: Any = ropes.predict
     with pytest.raises(ropes.UserError, match="an Estimator has its precision already"):
         ropes.predict(estimator, images, precision="32-true")
-    with pytest.raises(ropes.UserError, match="images of type float: give PNG files"):
+    with pytest.raises(ropes.UserError, match="images of type float: give PNG or JPEG files"):
         next(predict(estimator, 0.5))

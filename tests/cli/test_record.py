@@ -165,7 +165,9 @@ def test_a_plan_that_collides_is_refused(capsys: pytest.CaptureFixture[str], cac
     words = ["--robot", "simulated", "--urdf", "arm.urdf", "--joints", "elbow", "--ranges", "-3.1:3.1"]
     line = refusal(capsys, "record", *words, "--cameras", VIEW, "--anchors", "9", "--out", "D")
     assert line.startswith("the plan is not free: lower touches upper ")
-    assert line.endswith("give narrower --ranges, or --redraw to draw such anchors again")
+    assert line.endswith(
+        "give narrower ranges (--ranges, or low and high in the file of limits), or --redraw to draw such anchors again"
+    )
     again = ["record", *words, "--cameras", VIEW, "--anchors", "9", "--out", "D", "--redraw", "--plan"]
     assert cli.main(again) == 0
     assert " drawn again\n" in capsys.readouterr().out

@@ -166,9 +166,12 @@ def refused(images: Images) -> list[tuple[Any, str]]:
         ({RIGHT: images[:, 0]}, "no image for camera left; this run needs right, left"),
         ({RIGHT: images[:, 0], LEFT: images[:, 1], "top": images[:, 1]}, "unknown camera top"),
         ({RIGHT: images[:, 0], LEFT: images[:2, 1]}, "different numbers of images: 3 of right, 2 of left"),
-        ({RIGHT: images[:1, 0], LEFT: None}, "images of type NoneType: give PNG files, Pillow images, or uint8 arrays"),
-        ([0, 1], "images of type int: give PNG files"),
-        (None, "images of type NoneType: give PNG files"),
+        (
+            {RIGHT: images[:1, 0], LEFT: None},
+            "images of type NoneType: give PNG or JPEG files, Pillow images, or uint8 arrays",
+        ),
+        ([0, 1], "images of type int: give PNG or JPEG files"),
+        (None, "images of type NoneType: give PNG or JPEG files"),
         ("nowhere", "nowhere is neither a folder nor a data set"),
         ([["nowhere.png", pillow[0][1]]], "cannot read nowhere.png: No such file"),
     ]

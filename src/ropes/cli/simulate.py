@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
-#: Longest side of images, pixels; twice as large ones are drawn.
+#: Longest side of images, pixels; renderers draw images up to twice as large.
 _LARGEST = 4096
 #: Settings of image pairs, for which --samples counts training images.
 _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)

@@ -226,7 +226,7 @@ def _image(given: Any) -> Path | Image.Image:
 
 def _no_image(given: object) -> UserError:
     return UserError(
-        f"images of type {type(given).__name__}: give PNG files, Pillow images, or uint8 arrays or tensors"
+        f"images of type {type(given).__name__}: give PNG or JPEG files, Pillow images, or uint8 arrays or tensors"
     )
 
 

@@ -169,7 +169,7 @@ def predict(
         run: folder of the run, name of a packaged estimator, what `ropes.fit` returned, or an estimator.
         images: a data set or its folder; a folder of images; one image, for a run with one camera; a dictionary camera
             → image or images; an array or tensor, uint8 (n, cameras, height, width); or a list of poses.  Images are
-            PNG files, Pillow images, arrays or tensors, see `ropes.inference.image_inputs.as_views`.
+            PNG or JPEG files, Pillow images, arrays or tensors, see `ropes.inference.image_inputs.as_views`.
         poses: links whose positions (metres) and orientations (quaternions) to add; empty for the end effector, "all"
             for all links.
         urdf: URDF file of the arm, where neither data set nor setting names it.

@@ -233,7 +233,11 @@ def page(found: Check, worst: Sequence[tuple[int, Sequence[Images]]], drawn: str
             "similar errors of neighbouring frames and of similar poses.",
         ),
         error_table(found).html(),
-        tag("p", "Root mean square of read minus logged angle, and share of the logged angles inside the intervals."),
+        tag(
+            "p",
+            "Root mean square of read minus logged angle, and share of the logged angles inside the intervals, over "
+            "the frames that test the joint: those marked by crosses are left out.",
+        ),
     ]
     known = [each for each in found.cameras if each.known]
     cameras = [plot(camera_figure(found), "Distance of each camera from its usual place over time")] if known else []

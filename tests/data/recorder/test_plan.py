@@ -86,7 +86,8 @@ def test_pose_order_shortens_the_recording() -> None:
 def test_colliding_plan_error_names_the_pose() -> None:
     plan = plan_of(2, 0)
     stop = max((stop for stops in plan.route([0, 1]) for stop in stops), key=lambda stop: stop.pose[0])
-    with pytest.raises(UserError, match=f"elbow touches the wall in pose {stop.regime} of anchor {stop.episode}"):
+    what = rf"elbow touches the wall in elbow/1 \(elbow at [\d.]+°\) of anchor {stop.episode}"
+    with pytest.raises(UserError, match=what):
         free_route(plan, [0, 1], partial(wall, at=stop.pose[0] - 1e-6), show=False)
 
 
@@ -117,7 +118,10 @@ def test_collision_on_the_way_names_the_target_pose() -> None:
         rows = np.flatnonzero(np.abs(positions[:, axis] - (one + other)[axis] / 2) < 0.04).tolist()
         return Collision(rows[0], "it touches") if rows else None
 
-    with pytest.raises(UserError, match=r"it touches on the way to pose \d of anchor 0; give narrower --ranges, or"):
+    with pytest.raises(
+        UserError,
+        match=r"it touches on the way to \w+/[12] \(\w+ at -?[\d.]+°\) of anchor 0; give narrower ranges \(",
+    ):
         free_route(plan, [0], check, show=False)
     middle = middle_of(MODEL)
     with pytest.raises(UserError, match="from where the arm stands to the first pose is not free: it touches; bring"):
@@ -185,7 +189,7 @@ def test_colliding_anchors_are_redrawn() -> None:
     assert (plan.poses == free.poses).all(axis=(1, 2)).sum() == 7
     for stops in found.stops:
         assert all(np.array_equal(stop.pose, plan.poses[stop.episode, stop.regime]) for stop in stops)
-    with pytest.raises(UserError, match=r"anchor 0: elbow touches the wall in 50 draws; give narrower --ranges"):
+    with pytest.raises(UserError, match=r"anchor 0: elbow touches the wall in 50 draws; give narrower ranges"):
         free_route(plan_of(1, 0), [0], partial(wall, at=-2), redraw=True, show=False)
 
 
@@ -231,7 +235,7 @@ def test_chains_that_collide_are_refused_or_redrawn() -> None:
     free = chains_of(9, 0)
     highest = sorted(free.poses[..., 0].max(axis=1))[-3]
     check = partial(wall, at=highest + 1e-9)
-    with pytest.raises(UserError, match=r"wall (in|on the way to) pose \d+ of chain \d; .* to draw such chains again"):
+    with pytest.raises(UserError, match=r"wall (in|on the way to) \w.* of chain \d; .* to draw such chains again"):
         free_route(free, range(9), check, show=False)
     plan = free_route(free, range(9), check, redraw=True, show=False).plan
     same = (plan.poses == free.poses).all(axis=(1, 2))

@@ -172,7 +172,7 @@ def test_saturated_pixels_are_counted() -> None:
     bright[:, :36] = 255
     noisy = degrade(bright, CameraLevel(read_noise=0.01))
     assert measure(bright).saturated == pytest.approx(0.5, abs=0.01)
-    assert any("change the exposure" in line for line in complaints(measure(noisy), "left"))
+    assert any("more even light, or another exposure" in line for line in complaints(measure(noisy), "left"))
 
 
 @pytest.mark.slow

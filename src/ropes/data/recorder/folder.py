@@ -18,6 +18,7 @@ from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.protocols import RecordingProtocol
+from ropes.data.recorder.same_recording import difference, require_same_protocol, shown
 from ropes.data.recordings.views import View
 from ropes.data.writer import Shard, SplitPlan
 from ropes.errors import UserError
@@ -80,13 +81,13 @@ class RecordingFolder:
             stored = files.read_json(path)
             if not isinstance(stored, dict) or "recorder" not in stored:
                 raise UserError(f"{root} holds something else, not a recording; choose an empty or new folder")
-            _require_same_protocol(root, stored, protocol)
+            require_same_protocol(root, stored, protocol)
             if isinstance(stored["recorder"], dict):
                 stored["recorder"].pop("redraw", None)  # of earlier versions; only episodes to come are drawn again
             for key, value in files.as_json(identity).items():
                 if stored.get(key) != value:
                     raise UserError(
-                        f"{root} holds another recording ({_difference(key, stored.get(key), value)}); choose an empty "
+                        f"{root} holds another recording ({difference(key, stored.get(key), value)}); choose an empty "
                         "or new folder"
                     )
             self._content = stored
@@ -163,7 +164,7 @@ class RecordingFolder:
             now = views.get(name, views.get(None, View())).to_dict()
             if changed := [option for option in before if option in now and before[option] != now[option]]:
                 option, key = _OPTIONS[changed[0]], changed[0]
-                raise UserError(f"camera {name} has {option} {_value(now[key])}, and before {_value(before[key])}{end}")
+                raise UserError(f"camera {name} has {option} {shown(now[key])}, and before {shown(before[key])}{end}")
 
     def begin(self, cameras: Sequence[Mapping[str, Any]]) -> None:
         """Mark the data set as unfinished; `cameras` describes them, with name and view.
@@ -252,19 +253,6 @@ def _entry(content: Mapping[str, Any], noun: str) -> Entry:
     )
 
 
-def _require_same_protocol(root: Path, stored: Mapping[str, Any], protocol: RecordingProtocol) -> None:
-    """Check that a folder holds episodes of this protocol, whatever their number."""
-    noun = "chain" if "chains" in stored else "anchor"
-    if noun != protocol.noun:
-        raise UserError(
-            f"{root} holds {noun}s, not {protocol.noun}s; give --{noun}s to go on, or choose an empty or new folder"
-        )
-    for key, value in protocol.provenance(0).items():
-        known = stored[key]
-        if not isinstance(known, dict) or {**known, key: 0} != value:
-            raise UserError(f"{root} holds {noun}s of another kind ({known}); choose an empty or new folder")
-
-
 def _as_known(cameras: list[dict[str, Any]], known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The cameras without the parameters that a recording of an earlier version does not have."""
     names = set().union(*known)
@@ -273,19 +261,3 @@ def _as_known(cameras: list[dict[str, Any]], known: Sequence[Mapping[str, Any]])
 
 def _names(cameras: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(str(camera.get("name")) for camera in cameras)
-
-
-def _value(part: object) -> str:
-    """Part of a view as its option has it."""
-    if isinstance(part, list):
-        return ",".join(map(str, part))
-    return "none" if part is None else str(part)
-
-
-def _difference(key: str, stored: object, value: object) -> str:
-    if isinstance(stored, dict) and isinstance(value, dict):
-        for part in value:
-            if stored.get(part) != value[part]:
-                known = stored.get(part)
-                return f"another {part}" if isinstance(value[part], dict | list) or known is None else f"{part} {known}"
-    return f"another {key}" if isinstance(value, dict | list) else f"{key} {stored}"

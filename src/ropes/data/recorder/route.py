@@ -23,6 +23,7 @@ DRAWS = 50
 Checker = Callable[[Floats], Collision | None]
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
 _STANDING = 0.3
+_NARROWER = "narrower ranges (--ranges, or low and high in the file of limits)"
 
 
 @dataclass(frozen=True)
@@ -76,17 +77,23 @@ def free_route(
                 if not redraw:
                     at = "in" if checked.arrived else "on the way to"
                     raise UserError(
-                        f"the plan is not free: {what} {at} pose {checked.stop.place} of {noun} {episode}; give "
-                        f"narrower --ranges, or --redraw to draw such {noun}s again"
+                        f"the plan is not free: {what} {at} {_named(plan, checked.stop)} of {noun} {episode}; "
+                        f"give {_NARROWER}, or --redraw to draw such {noun}s again"
                     )
                 attempts[episode] += 1
                 if attempts[episode] == DRAWS:
-                    raise UserError(f"{noun} {episode}: {what} in {DRAWS} draws; give narrower --ranges")
+                    raise UserError(f"{noun} {episode}: {what} in {DRAWS} draws; give {_NARROWER}")
                 plan = replace(plan.redraw(episode, attempts[episode]), redrawn=len(attempts))
             part, count = checked
             route, here, positions = [*route, *part], part[-1][-1].pose, positions + count
             update(len(route))
     return Route(plan, route, positions)
+
+
+def _named(plan: Plan, stop: Stop) -> str:
+    """A pose by its regime, with the angle of the joint that moves to it."""
+    name, joint = plan.protocol.pose_name(stop.place, stop.regime), plan.protocol.model.regimes[stop.regime].joint
+    return name if joint is None else f"{name} ({joint} at {np.degrees(stop.pose[plan.joints.index(joint)]):.1f}°)"
 
 
 def from_start(

@@ -235,7 +235,7 @@ def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, .
     if found.blur > 1.5 * scale:
         lines.append(f"edges are blurred, σ {found.blur:.1f} pixels: focus the lens, shorten the exposure")
     if found.saturated > 0.05 and found.noise > 0.5:  # else it is a rendering before white
-        lines.append(f"{found.saturated:.0%} of the pixels are black or white: change the exposure")
+        lines.append(f"{found.saturated:.0%} of the pixels are black or white: more even light, or another exposure")
     if np.isnan(found.crowded) and not np.isnan(found.moved_background):
         lines.append(
             "the changed area varies more than that of an arm, so frames with people cannot be detected: keep people "
