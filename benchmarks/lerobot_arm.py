@@ -1,12 +1,13 @@
 """Records with LeRobot's own SO-101 and OpenCV's own capture, from servos and cameras that this program plays.
 
-    python -m benchmarks.lerobot_arm [--anchors 4] [--work FOLDER] [--out results/lerobot-arm.json] [--page]
+    python -m benchmarks.lerobot_arm [--anchors 2] [--out results/lerobot-arm.json] [--page]
 
 LeRobot drives six Feetech servos behind a serial line (`benchmarks.servos`), and OpenCV reads two Motion JPEG streams
 (`benchmarks.streams`) of the arm as the servos stand, which MuJoCo draws. Both are what a user has, but for the arm.
-`ropes record` then records: whole, interrupted by Ctrl-C in a move, and with the serial line unplugged; each time the
-same command resumes. LeRobot is no dependency: `make oracles` installs it into an environment of its own and runs
-this. With --page, the table is written to docs/recording.md.
+`ropes record` then records: whole, interrupted by Ctrl-C in a move, and with the serial line unplugged in a move; each
+time the same command resumes. LeRobot is no dependency: `make oracles` installs it into an environment of its own and
+runs this. With --page, the table is written to docs/recording.md. Other exit codes than those of an interruption and of
+a fault, an arm that goes on moving, and frames of other poses end it with an error.
 """
 
 import math
@@ -45,8 +46,9 @@ _CALIBRATED = {HAND: (2030, 3500), "wrist_roll": (0, TURN - 1)}
 _LIMITS = (TURN // 2 - 1150, TURN // 2 + 1150)
 _NAME = "played"
 _GRIPPER_ZERO = 1 / 11
-#: Seconds of a move before Ctrl-C, and after which the arm must stand.
-_MOVING, _STANDING, _LOOK = 1.0, 1.0, 0.05
+#: Seconds from the first motion to Ctrl-C at the earliest, those after which the arm must stand, and those between
+#: looks at the arm; seconds in which a command must then end.
+MOVING, _STANDING, _LOOK, ENDING = 1.0, 1.0, 0.05, 60.0
 #: One position of a servo, radians.
 _STEP = 2 * math.pi / TURN
 
@@ -153,26 +155,32 @@ def setting() -> Setting:
 
 
 def begun(arm: Arm, words: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a command, and wait until the arm has moved for a second.
+    """Start a command, and wait until the arm moves a second or more after it first moved.
 
     Raises:
         RuntimeError: it ended before.
     """
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    moving = None
-    while moving is None or time.monotonic() < moving + _MOVING:
+    first = None
+    while True:
         before = arm.pose()
         time.sleep(_LOOK)
         if process.poll() is not None:
             raise RuntimeError(process.communicate()[1])
-        if moving is None and np.abs(arm.pose() - before).max() > 2 * _STEP:
-            moving = time.monotonic()
-    return process
+        if np.abs(arm.pose() - before).max() > 2 * _STEP:
+            first = first or time.monotonic()
+            if time.monotonic() >= first + MOVING:
+                return process
 
 
 def last_line(process: subprocess.Popen[str]) -> str:
-    """What a command that ended said last."""
-    said = process.communicate(timeout=60)[1].strip().splitlines()
+    """What a command says last; one that does not end within a minute is killed."""
+    try:
+        said = process.communicate(timeout=ENDING)[1].strip().splitlines()
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
     return said[-1] if said else ""
 
 
@@ -249,6 +257,18 @@ def written(found: Mapping[str, Any]) -> str:
     return f"| what | result |\n|---|---|\n{rows}\n{libraries}; {origin(found)}.\n"
 
 
+def wrong(found: Mapping[str, Any]) -> list[str]:
+    """What is not as it should be, in words; the exit codes are those of an interruption and of a fault."""
+    stopped, pulled, frames = found["interrupted"], found["unplugged"], found["frames"]
+    checks = {
+        f"the exit code after Ctrl-C is {stopped['code']}": stopped["code"] == 130,
+        "the arm did not stop": stopped["turned"] <= 2 * _STEP,
+        f"the exit code without a serial line is {pulled['code']}": pulled["code"] == 2,
+        "frames show other poses": frames["own"] == frames["frames"] > 0,
+    }
+    return [what for what, right in checks.items() if not right]
+
+
 def _degrees(angle: float) -> str:
     return f"{math.degrees(angle):.1f}°"
 
@@ -271,8 +291,8 @@ def main() -> None:
     found["libraries"] = {name: version(name) for name in ("lerobot", "opencv-python-headless", "mujoco")}
     found |= described(began)
     keep(found, "lerobot-arm", written(found), arguments.out, PAGE if arguments.page else None)
-    if found["interrupted"]["turned"] > 2 * _STEP or found["frames"]["own"] < found["frames"]["frames"]:
-        raise SystemExit("benchmarks.lerobot_arm: the arm did not stop, or frames show other poses")
+    if faults := wrong(found):
+        raise SystemExit(f"benchmarks.lerobot_arm: {'; '.join(faults)}")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def compared(source: Path, imported: Path) -> dict[str, Any]:
         Number of frames, greatest and mean difference of a grey level, and greatest difference of an angle in radians.
 
     Raises:
-        AssertionError: other policies, or another number of frames.
+        AssertionError: other episodes or policies, or another number of frames.
     """
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
@@ -92,6 +92,7 @@ def compared(source: Path, imported: Path) -> dict[str, Any]:
     greatest, angle, means = 0.0, 0.0, list[float]()
     for k in range(len(chosen)):
         item = theirs[k]
+        assert int(item["episode_index"]) == chosen.anchor[k]
         assert item["task"] == ours.tasks[chosen.regime[k]]
         angle = max(angle, float(np.abs(item[schema.STATE].numpy() - states[k].astype(np.float32)).max()))
         for camera, own in images.items():

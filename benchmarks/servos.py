@@ -18,7 +18,7 @@ from typing import Self
 _HEADER, _BROADCAST = b"\xff\xff", 0xFE
 _PING, _READ, _WRITE, _SYNC_READ, _SYNC_WRITE = 0x01, 0x02, 0x03, 0x82, 0x83
 #: Addresses of the control table of an STS3215 and their bytes.
-MODEL, ID, LIMITS, HOMING, TORQUE, GOAL, PRESENT = 3, 5, 9, 31, 40, 42, 56
+MODEL, ID, LIMITS, TORQUE, GOAL, PRESENT = 3, 5, 9, 40, 42, 56
 _MODEL_STS3215 = 777
 #: Positions of a turn; positions a second at full speed without load (45 turns a minute).
 TURN, _SPEED = 4096, 3072
@@ -89,9 +89,12 @@ class ServoBus:
 
     def again(self) -> "ServoBus":
         """The same servos on another line, with their torque off as after a loss of power."""
-        for servo in self._servos.values():
-            servo.write(TORQUE, b"\0")
-        return ServoBus(self._servos)
+        with self._lock:
+            for servo in self._servos.values():
+                servo.write(TORQUE, b"\0")
+        later = ServoBus(self._servos)
+        later._lock = self._lock  # whoever still asks the old line for positions reads the same servos
+        return later
 
     def __enter__(self) -> Self:
         self.plug()

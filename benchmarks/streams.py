@@ -16,11 +16,11 @@ _BOUNDARY = "frame"
 
 
 class Streams:
-    """One camera for each name, sent while the context is open; pictures are taken in a thread.
+    """One camera for each name, sent while the context is open; pictures are taken in a thread, and each is sent once.
 
     Args:
         take: the picture of each camera now, uint8 (H, W, 3) or (H, W).
-        close: called at the end, in the same thread.
+        close: called at the end, in the same thread, also where `take` fails.
         rate: pictures a second, at most.
         quality: of the JPEGs.
     """
@@ -75,14 +75,16 @@ class Streams:
 
     def _film(self) -> None:
         due = time.monotonic()
-        while not self._ended.is_set():
-            taken = {name: self._jpeg(picture) for name, picture in self._take().items()}
-            with self._new:
-                self._frames, self._count = taken, self._count + 1
-                self._new.notify_all()
-            due = max(due + 1 / self._rate, time.monotonic())
-            self._ended.wait(due - time.monotonic())
-        self._close()
+        try:
+            while not self._ended.is_set():
+                taken = {name: self._jpeg(picture) for name, picture in self._take().items()}
+                with self._new:
+                    self._frames, self._count = taken, self._count + 1
+                    self._new.notify_all()
+                due = max(due + 1 / self._rate, time.monotonic())
+                self._ended.wait(due - time.monotonic())
+        finally:
+            self._close()
 
     def _jpeg(self, picture: Images) -> bytes:
         with io.BytesIO() as written:
@@ -101,7 +103,8 @@ class Streams:
         request.end_headers()
         while not self._ended.is_set():
             with self._new:
-                self._new.wait_for(another, 1.0)
+                if not self._new.wait_for(another, 1.0):  # none yet, or none any more
+                    continue
                 frame, seen = self._frames.get(name), self._count
             if frame is None:
                 return

@@ -9,11 +9,13 @@ import pytest
 from benchmarks import held_interventions as held
 from ropes.evaluation import results
 from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.kinds import FitRow
 
 JOINTS = ("panda_joint1", "panda_joint2")
 
 
 def row(joint: str, split: str, calibration_labels: int) -> Row:
+    """As evaluations write it: the paper's figures are beside those with its number of labels alone."""
     return Row.measured(
         setup="panda-2c-causal",
         method="anchored",
@@ -24,7 +26,19 @@ def row(joint: str, split: str, calibration_labels: int) -> Row:
         mcc=(0.9, 0.01),
         mse=(0.01, 0.001),
         calibration_labels=calibration_labels,
+        published_too=calibration_labels == 1000,
     )
+
+
+FIT = FitRow(
+    setup="panda-2c-causal",
+    method="anchored",
+    seed=0,
+    weights="0" * 64,
+    data_checksum="0" * 64,
+    version="0",
+    seconds=1234.5,
+)
 
 
 @pytest.fixture
@@ -36,7 +50,8 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
         given.append(words)
         if words[0] == "evaluate":
             rows = [row(joint, split, labels) for joint in JOINTS for split in ("id", "ood") for labels in (0, 1000)]
-            found = results.Results(name="e", preset="compact", device="d", version="0", seconds=1, rows=tuple(rows))
+            about: dict[str, Any] = {"name": "e", "preset": "compact", "device": "d", "version": "0", "seconds": 1.0}
+            found = results.Results(**about, rows=tuple(rows), fit_rows=(FIT,))
             results.write(Path(str(words[-1])) / "results.json", found)
         return ""
 
@@ -56,6 +71,7 @@ def test_both_recordings_take_the_same_hours(tmp_path: Path, commands: list[tupl
     assert commands[0][5:7] == ("--anchors", 1515)
     assert commands[4][5:9] == ("--chains", 563, "--frames-per-move", 2)
     assert [each["count"] for each in rows] == [1515, 563]
+    assert [each["fit_seconds"] for each in rows] == [1234, 1234]  # of the fit, also where it is resumed
     assert rows[0]["errors"]["panda_joint2"]["mse"] == pytest.approx(0.01)
     assert rows[0]["wrong"] == ["joint 2 → joint 1 too many", "joint 1 → joint 2 missing"]
     about = {"setting": "panda-2c-causal", "hours": 8.0, "graph_anchors": 5000, "seed": 0}

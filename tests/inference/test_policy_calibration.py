@@ -1,6 +1,7 @@
 """Radians from what the policies were told to do, on estimators whose coordinates are known lines of the angles."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ropes.inference.policy_calibration import (
     fit_commanded,
     read_policies,
 )
-from ropes.inference.policy_distributions import read_commanded
+from ropes.inference.policy_distributions import described_by, read_commanded
 from ropes.methods.policies import described_model
 from ropes.methods.uncertainty.model import UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
@@ -226,6 +227,23 @@ def test_observational_images_are_optional_without_an_observational_mean(tmp_pat
     readings = read_policies(blobs(), open_dataset(data), told)
     assert readings.observational == {}
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"observational": None}, "joints depend on one another or have noise, and only distributions without either"),
+        ({"observational": None, "observational_mean": None}, "observational distributions are not known"),
+    ],
+)
+def test_chains_without_the_distribution_of_their_starts_are_told(
+    data: Path, change: dict[str, Any], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = open_dataset(data)
+    told = [replace(each, **change) for each in described_by(dataset, tiny.JOINTS)]
+    readings = replace(read_policies(blobs(), dataset, told), of_chains=True)
+    assert fit_commanded(blobs(), readings, told, "d").knots is not None
+    assert f"angles of hard joints will be far off: {line}" in capsys.readouterr().err
 
 
 def test_errors_from_anchors_are_converted_to_radians() -> None:

@@ -194,9 +194,11 @@ def _starts(observational: Mapping[int, Floats], commanded: Sequence[Commanded])
     starts = min(map(len, observational.values()), default=0)
     known = len(distributions) == len(observational) == len(commanded)
     if not known or starts < _FEWEST_STARTS:
-        why = (
-            f"{starts} chains are fewer than {_FEWEST_STARTS}" if known else "observational distributions are not known"
-        )
+        why = "observational distributions are not known"
+        if known:
+            why = f"{starts} chains are fewer than {_FEWEST_STARTS}"
+        elif len(observational) == len(commanded):  # a description of the joints gives the means alone
+            why = "joints depend on one another or have noise, and only distributions without either are matched"
         print(f"ropes: angles of hard joints will be far off: {why} (docs/chains.md)", file=sys.stderr)
         return None
     return [(observational[k], each.quantile(_SHARES)) for k, each in enumerate(distributions)]

@@ -55,6 +55,19 @@ def test_frames_of_a_stream_are_fresh_and_have_their_colours(scene: Scene, strea
     camera.close()
 
 
+def test_a_stream_waits_for_its_first_picture(scene: Scene) -> None:
+    began = time.monotonic()
+
+    def late() -> dict[str, Images]:
+        time.sleep(max(0.0, began + 1.5 - time.monotonic()))  # as a renderer that opens
+        return scene()
+
+    with Streams(late) as played:
+        camera = open_camera("left", played.address("left"))
+        assert camera.frame().shape == (HEIGHT, WIDTH, 3)
+        camera.close()
+
+
 def test_a_stream_that_ends_is_reported(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cameras, "DEVICE_TIMEOUT", 2.5)
     camera = open_camera("left", streams.address("left"))

@@ -95,9 +95,6 @@ def draw_plan(protocol: RecordingProtocol, episodes: int, seed: int, speed: Floa
         episodes: how many.
         seed: equal seeds give equal plans.
         speed: largest speed of each joint, (joints,) rad/s.
-
-    Raises:
-        UserError: the protocol is not possible with its joints.
     """
     poses, regimes = zip(*(protocol.draw(seed, episode, 0) for episode in range(episodes)), strict=True)
     return Plan(protocol=protocol, seed=seed, poses=np.stack(poses), regimes=np.stack(regimes), speed=speed)

@@ -24,7 +24,7 @@ class RecordingProtocol(ABC):
     intervention that leads to it.
 
     Args:
-        model: distributions of the joints, which must be independent.
+        model: distributions of the joints.
 
     Attributes:
         noun: of an episode; with an s the option that counts them, and the list in `meta/recording.json`.

@@ -36,8 +36,9 @@ def motion(
 ) -> Motion:
     """Measure the motion of the joint whose two policies are the regimes `first` and `second`.
 
-    In a causal setting, the joint's descendants move with it and count too.  Of a recording only changes above the
-    camera's noise count, and only in frames without passers-by, unless all frames of a camera have some.
+    In anchors of a causal setting, the joint's descendants move with it and count too; in chains they are held.  Of a
+    recording only changes above the camera's noise count, and only in frames without passers-by, unless all frames of a
+    camera have some.
 
     Args:
         sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.sample`.

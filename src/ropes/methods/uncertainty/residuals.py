@@ -118,6 +118,10 @@ def chain_residuals(coordinates: Floats, joint: NDArray[np.int64], before: NDArr
     the root of the ratio of that variance to the mean square of e_j, two standard errors above its estimate, and at
     least 1; the jackknife leaves out runs of poses.
 
+    The variance presumes that a joint is independent of the others in the first and the last pose.  It is, because it
+    was redrawn in the move before the first one.  The exception is the first run of the last joint, which starts with
+    the observational pose: where joints depend on one another, its squared difference is no such sample.
+
     Args:
         coordinates: ẑ, (n, d), the poses of each chain one after the other.
         joint: index of the joint that moves in each move, (m,).
