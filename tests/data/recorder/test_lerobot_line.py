@@ -44,6 +44,48 @@ def test_an_unplugged_line_is_no_answer() -> None:
         robot.stop()
 
 
+class BusyPort:
+    """As the port of the motors' SDK: a transaction that a fault ended stays open until the port is cleared."""
+
+    def __init__(self, arm: "Transacting") -> None:
+        self.arm, self.is_using = arm, False
+
+    def clearPort(self) -> None:
+        self.arm.answer()
+
+
+class Transacting(Unplugged):
+    """Refuses to be asked within a transaction; `hiccups` counts down faults of the line that pass."""
+
+    hiccups = 0
+
+    def __init__(self, config: Configuration) -> None:
+        super().__init__(config)
+        self.bus = types.SimpleNamespace(port_handler=BusyPort(self))
+
+    def get_observation(self) -> dict[str, object]:
+        port = self.bus.port_handler
+        if port.is_using:
+            raise ConnectionError("[TxRxResult] Port is in use!")
+        port.is_using = True
+        if self.hiccups:
+            self.hiccups -= 1
+            raise OSError("device reports readiness to read but returned no data")
+        found = super().get_observation()
+        port.is_using = False
+        return found
+
+
+def test_what_failed_is_told_instead_of_a_busy_port() -> None:
+    arm = Transacting(Configuration("port"))
+    robot = LeRobotRobot(arm, ("elbow",), DEGREE, HandClock())
+    arm.hiccups = 2
+    assert robot.positions() == pytest.approx([-20 * DEGREE])
+    arm.pulled = True
+    with pytest.raises(UserError, match=r"^the robot does not answer: ConnectionError: the serial line is gone"):
+        asked("the robot", robot.positions)
+
+
 def test_a_line_that_ends_while_it_is_freed_is_no_answer() -> None:
     arm = Unplugged(Configuration("port"))
     robot = LeRobotRobot(arm, ("elbow",), DEGREE, HandClock())

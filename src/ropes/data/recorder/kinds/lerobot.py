@@ -99,6 +99,8 @@ class LeRobotRobot(Robot):
             except OSError:  # LeRobot's buses raise ConnectionError
                 if not left:
                     raise
+                with _serial_line():
+                    self._free_bus()  # otherwise the next try tells that the port is in use, and not what failed
         values = {name: observation.get(name) for name in self._names}
         found: dict[str, float] = {}
         for name, value in values.items():
@@ -179,7 +181,7 @@ class LeRobotRobot(Robot):
                 self._send(here)
 
     def _free_bus(self) -> None:
-        """End a transaction that Ctrl-C interrupted: the motors' SDKs then refuse every other one."""
+        """End a transaction that Ctrl-C or a fault of the line interrupted: the motors' SDKs refuse every other one."""
         port: Any = getattr(getattr(self._arm, "bus", None), "port_handler", None)
         if getattr(port, "is_using", False):
             port.clearPort()
