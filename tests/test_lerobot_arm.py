@@ -63,6 +63,7 @@ class Moving:
         return np.array([min(gone, 0.3) + max(0.0, gone - 0.9)])
 
 
+@pytest.mark.slow
 def test_a_command_is_interrupted_in_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lerobot_arm, "MOVING", 0.5)
     monkeypatch.setattr(lerobot_arm, "ENDING", 0.2)

@@ -55,6 +55,7 @@ def test_frames_of_a_stream_are_fresh_and_have_their_colours(scene: Scene, strea
     camera.close()
 
 
+@pytest.mark.slow
 def test_a_stream_waits_for_its_first_picture(scene: Scene) -> None:
     began = time.monotonic()
 
