@@ -190,15 +190,13 @@ def _starts(observational: Mapping[int, Floats], commanded: Sequence[Commanded])
 
     None with too few chains, or where a distribution is not known, with a line on standard error that says so.
     """
-    distributions = [joint.observational for joint in commanded if joint.observational is not None]
+    distributions = [joint.marginal for joint in commanded if joint.marginal is not None]
     starts = min(map(len, observational.values()), default=0)
     known = len(distributions) == len(observational) == len(commanded)
     if not known or starts < _FEWEST_STARTS:
-        why = "observational distributions are not known"
-        if known:
-            why = f"{starts} chains are fewer than {_FEWEST_STARTS}"
-        elif len(observational) == len(commanded):  # a description of the joints gives the means alone
-            why = "joints depend on one another or have noise, and only distributions without either are matched"
+        why = f"{starts} chains are fewer than {_FEWEST_STARTS}"
+        if not known:
+            why = "observational distributions are not known"
         print(f"ropes: angles of hard joints will be far off: {why} (docs/chains.md)", file=sys.stderr)
         return None
     return [(observational[k], each.quantile(_SHARES)) for k, each in enumerate(distributions)]

@@ -52,6 +52,21 @@ class Uniform:
         return self.low + (self.high - self.low) * np.asarray(probability, dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """The distribution of a sample of angles, radians (n,)."""
+
+    angles: Floats
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance."""
+        return float(self.angles.mean()), float(self.angles.var())
+
+    def quantile(self, probability: ArrayLike) -> Floats:
+        """Inverse of the distribution function, linear between the angles."""
+        return np.quantile(self.angles, np.asarray(probability, dtype=np.float64))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Commanded:
     """The commanded distributions of one joint.
@@ -60,11 +75,13 @@ class Commanded:
         policies: distributions of policy 1 and policy 2.
         observational_mean: mean angle without intervention, radians; None where unknown.
         observational: distribution without intervention; None where unknown, or where other joints have a part in it.
+        marginal: distribution without intervention, also where other joints have a part in it; None where unknown.
     """
 
     policies: tuple[Distribution, Distribution]
     observational_mean: float | None
     observational: Distribution | None = None
+    marginal: Distribution | None = None
 
     @property
     def means(self) -> tuple[float, float]:
@@ -99,14 +116,16 @@ def described_by(dataset: Dataset, joints: Sequence[str]) -> tuple[Commanded, ..
     if missing := [joint for joint in joints if joint not in model.interventions]:
         raise UserError(f"{dataset.path} describes no distributions of joint {missing[0]}")
     sample = model.sample_observational(np.random.default_rng(0), _SAMPLES)
-    means = dict(zip(model.joints, sample.mean(axis=0).tolist(), strict=True))
+    drawn = {joint: Sampled(angles) for joint, angles in zip(model.joints, sample.T, strict=True)}
+    alone = not model.weights and not model.noise
     return tuple(
         _checked(
             f"{dataset.path}: joint {joint}",
             Commanded(
                 policies=model.interventions[joint],
-                observational_mean=means[joint],
-                observational=None if model.weights or model.noise else model.observational[joint],
+                observational_mean=drawn[joint].moments()[0],
+                observational=model.observational[joint] if alone else None,
+                marginal=model.observational[joint] if alone else drawn[joint],
             ),
         )
         for joint in joints
@@ -168,7 +187,9 @@ def _joint(content: object, where: str) -> Commanded:
     if "observational" in entry:
         observational = _distribution(entry["observational"], f"{where}, observational")
         mean = observational.moments()[0]
-    commanded = Commanded(policies=(first, second), observational_mean=mean, observational=observational)
+    commanded = Commanded(
+        policies=(first, second), observational_mean=mean, observational=observational, marginal=observational
+    )
     return _checked(where, commanded)
 
 
