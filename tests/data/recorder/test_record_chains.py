@@ -192,3 +192,11 @@ def test_simulated_arm_records_chains(make_options: MakeOptions, tmp_path: Path)
     assert dataset.frames("train").regime.tolist() == plan.regimes.ravel().tolist()
     found = [fault for entry in files.read_json(out / LOG)["chains"] for fault in entry["faults"]]
     assert not any("blurred" in fault or "something else moves" in fault for fault in found)
+
+
+def test_a_setting_whose_joints_depend_on_one_another_is_refused(make_options: MakeOptions) -> None:
+    setting = make_options().setting
+    causal = replace(setting.splits["train"], weights={JOINTS: 0.5})
+    line = f"joint {JOINTS[1]} of the setting depends on {JOINTS[0]}; a recording draws each joint by itself"
+    with pytest.raises(UserError, match=line):
+        make_options(setting=replace(setting, splits={"train": causal}))

@@ -61,7 +61,7 @@ class RecordOptions:
             in doubt.
 
     Raises:
-        UserError: anchors and chains are given, or neither, or fewer than 1.
+        UserError: anchors and chains are given, or neither, or fewer than 1; or a joint depends on another one.
     """
 
     kind: str
@@ -82,6 +82,9 @@ class RecordOptions:
     def __post_init__(self) -> None:
         if (self.anchors is None) == (self.chains is None) or self.episodes < 1:
             raise UserError("give either a number of anchors or a number of chains, at least 1")
+        if self.model.weights:
+            cause, joint = next(iter(self.model.weights))
+            raise UserError(f"joint {joint} of the setting depends on {cause}; a recording draws each joint by itself")
 
     @property
     def episodes(self) -> int:
