@@ -271,6 +271,22 @@ def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
     assert intervals.samples == 210
 
 
+def test_a_coordinate_that_is_constant_over_most_images_has_finite_scores() -> None:
+    rng = np.random.default_rng(0)
+    constant = np.arange(2000) < 1500
+    coordinates = np.where(constant, 0.0, rng.normal(size=2000))[:, None]
+    seen = ImageFeatures(coordinates, np.where(constant, -1.0, 1.0)[:, None], rng.uniform(size=(2000, 4)))
+    samples = 0.1 * coordinates
+    samples[0] = 1.0  # an error where the other half has none
+    _, scores = stage.fit_variance_and_scores(seen, samples, np.arange(2000) % 2 == 0)
+    stored = scores.astype(np.float32)
+    assert np.isfinite(stored).all()
+    assert stored.max() == np.finfo(np.float32).max
+    intervals = intervals_from_held_out(UncertaintyModel(fit_ood(*[coordinates] * 4), None, stored.astype(float)))
+    assert intervals is not None
+    assert np.isfinite([intervals.quantile, intervals.scale]).all()
+
+
 def test_ropes_runs_have_an_uncertainty_model(tiny_run: Path, tiny_data: Path) -> None:
     reading = Estimator.load(tiny_run).read(open_dataset(tiny_data).read_images(range(5)))
     assert reading.deviation is not None

@@ -46,6 +46,8 @@ _FEWEST = 4
 _MOST = 30_000
 #: Held-out poses: enough for a few hundred weights and a quantile; more would take memory (some 20 kB a pose).
 _HELD = 15_000
+#: Largest score, that of single precision, in which scores are stored.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def fit_uncertainty(
@@ -237,6 +239,7 @@ def fit_variance_and_scores(
     scores = np.empty_like(samples)
     for half in (first, ~first):
         other_half = fit_variance(every[~half[source]], errors[~half[source]])
-        scores[half] = np.abs(samples[half]) / other_half(inputs[half])
+        # The σ of a coordinate that is constant over most images is next to 0, and its scores exceed single precision.
+        scores[half] = np.minimum(np.abs(samples[half]) / other_half(inputs[half]), _LARGEST)
     longest = int(np.isfinite(scores).sum(0).max())
     return fit_variance(every, errors), np.sort(scores, axis=0)[:longest]
