@@ -282,7 +282,7 @@ def test_a_coordinate_that_is_constant_over_most_images_has_finite_scores() -> N
     stored = scores.astype(np.float32)
     assert np.isfinite(stored).all()
     assert stored.max() == np.finfo(np.float32).max
-    intervals = intervals_from_held_out(UncertaintyModel(fit_ood(*[coordinates] * 4), None, stored.astype(float)))
+    intervals = intervals_from_held_out(UncertaintyModel(fit_ood(*[coordinates] * 4), None, stored))
     assert intervals is not None
     assert np.isfinite([intervals.quantile, intervals.scale]).all()
 

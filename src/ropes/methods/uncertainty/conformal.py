@@ -124,4 +124,5 @@ def _intervals(scores: Floats, level: float, source: Source, *, by_image: bool) 
     if not np.isfinite(quantile).all():
         return None
     fewest = int(np.isfinite(scores).sum(axis=0).min())
-    return Intervals(level, np.sqrt(np.nanmean(scores**2, axis=0)), quantile, source, fewest, by_image)
+    scale = np.sqrt(np.nanmean(np.square(scores, dtype=np.float64), axis=0))
+    return Intervals(level, scale, quantile, source, fewest, by_image)
