@@ -203,6 +203,15 @@ def test_bound_sets_the_smallest_effect_that_counts_as_an_edge() -> None:
     assert estimate_graph(*design, bound=0.3).edges == ()
 
 
+def test_single_joint_has_a_graph_without_edges() -> None:
+    coordinates, target, policy, anchor = _two(0.3, 0.0, noise=0.1, anchors=100)
+    rows = target < 1
+    for number in (anchor[rows], np.arange(rows.sum())):
+        found = estimate_graph(coordinates[rows][:, :1], target[rows], policy[rows], number)
+        assert (found.edges, found.undetermined, found.unread) == ((), (), {})
+        assert found.effects == pytest.approx(0)
+
+
 def test_uninformative_coordinate_leaves_its_pairs_undetermined() -> None:
     coordinates, *design = poses(INDEPENDENT, 500, np.random.default_rng(0), noise=0.3)
     rng = np.random.default_rng(1)

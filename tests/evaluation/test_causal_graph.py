@@ -1,5 +1,7 @@
 """From images of a causal arm to its graph; the estimator reads the blobs' places, in its own order of joints."""
 
+import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,24 @@ def test_wrong_graph_has_a_positive_distance(causal: Path) -> None:
     dataset = open_dataset(causal)
     found = graph_of(reader(dataset, lambda images: centres(images) * [1, 0] + _noise(images)), dataset, bound=0.9)
     assert found.distance == 1
+
+
+def test_path_through_a_joint_that_is_not_learnt_is_a_true_edge(causal: Path, tmp_path: Path) -> None:
+    data, direct = shutil.copytree(causal, tmp_path / "data"), causal_model()
+    plain = tiny.model().observational["elbow"]
+    chain = dataclasses.replace(
+        direct,
+        joints=("elbow", "forearm", "wrist", "base"),
+        observational={"elbow": plain, "base": plain},
+        weights={("elbow", "forearm"): 0.6, ("forearm", "wrist"): 1.0, ("base", "elbow"): 0.1, ("base", "wrist"): 0.1},
+    )
+    note = files.read_json(data / schema.PROVENANCE)
+    note["setting"]["splits"]["train"] = chain.to_dict()
+    files.write_json(data / schema.PROVENANCE, note)
+    dataset = open_dataset(data)
+    found = graph_of(reader(dataset), dataset)
+    assert found.to_dict()["true"] == [["elbow", "wrist"]]
+    assert found.distance == 0
 
 
 def _noise(images: NDArray[np.uint8]) -> NDArray[np.float64]:

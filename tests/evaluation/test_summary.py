@@ -56,6 +56,18 @@ def test_mse_is_not_compared_between_different_angle_variances() -> None:
     assert free.variance is None  # no line was fitted
 
 
+def test_errors_on_other_images_stand_beside_no_published_number() -> None:
+    alike, other = over_seeds([a_row(occlusion=32), a_row(occlusion=32, method="anchored", published_too=False)])
+    assert (alike.paper_mse, alike.all_labels_mse) == (0.101, 0.066)
+    assert (other.paper_mse, other.all_labels_mse) == (None, None)
+    labelled = {"method": "cnn", "labels": 100, "calibration_labels": 0}
+    tenth, odd = (over_seeds([a_row(**labelled, label_share=share)])[0] for share in (0.1, 0.3))
+    assert (tenth.paper_mse, tenth.all_labels_mse) == (0.030, 0.003)
+    assert (odd.paper_mse, odd.all_labels_mse) == (None, 0.003)  # the paper has no fit on this share
+    (elsewhere,) = over_seeds([a_row(**labelled, label_share=0.1, published_too=False)])
+    assert elsewhere.all_labels_mse is None
+
+
 def test_missing_figures_stay_missing() -> None:
     (cell,) = over_seeds([a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None)])
     assert cell.mcc is None

@@ -66,10 +66,13 @@ def delta_figures(
 def _moves_by_joint(
     deltas: Floats, joints: NDArray[np.str_], displacements: Floats
 ) -> dict[str, dict[str, float | None]]:
-    """Joint → figures of `moves`, None where undefined; joints that move in one direction only are left out."""
+    """Joint → figures of `moves`, None where undefined; joints that move in one direction only are left out.
+
+    Pairs in which the joint stands still have no direction and do not count.
+    """
     by_joint = {}
     for joint in sorted(set(joints.tolist())):
-        rows = joints == joint
+        rows = (joints == joint) & (displacements != 0)
         if len(np.unique(np.sign(displacements[rows]))) < 2:
             continue
         by_joint[joint] = nan_to_none(moves(deltas[rows], displacements[rows]))

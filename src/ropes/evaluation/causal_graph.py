@@ -150,14 +150,22 @@ def held_out_rows(
 
 
 def _true_graph(dataset: Dataset, joints: tuple[str, ...]) -> NDArray[np.bool_] | None:
-    """The adjacency matrix that a data set describes, or None."""
+    """The adjacency matrix that a data set describes, or None.
+
+    A path through joints that are not among `joints` is an edge between its ends, as it is for the estimate.
+    """
     model = described_model(dataset)
     if model is None or any(joint not in model.joints for joint in joints):
         return None
     matrix = np.zeros((len(joints), len(joints)), dtype=bool)
-    for (parent, child), weight in model.weights.items():
-        if weight and parent in joints and child in joints:
-            matrix[joints.index(parent), joints.index(child)] = True
+    for row, parent in enumerate(joints):
+        reached, open_ends = set[str](), [parent]
+        while open_ends:
+            cause = open_ends.pop()
+            children = {child for (each, child), weight in model.weights.items() if weight and each == cause} - reached
+            reached |= children
+            open_ends += children.difference(joints)
+        matrix[row] = [joint in reached for joint in joints]
     return matrix
 
 

@@ -60,7 +60,12 @@ class JointErrors(JointConditions):
 
     @property
     def all_labels_mse(self) -> float | None:
-        """MSE of RoboPEPP with all labels under these conditions, rad²; None if not published."""
+        """MSE of RoboPEPP with all labels under these conditions, rad².
+
+        None if not published, or where the paper's own counterpart is missing because the images are not comparable.
+        """
+        if self.paper_mse is None and (self.label_share is None or self.label_share in paper.LABELLED_IMAGES):
+            return None
         return paper.all_labels_mse(setup=self.setup, joint=self.joint, split=self.split, occlusion=self.occlusion)
 
     @property

@@ -122,6 +122,10 @@ def protocol(
     coordinates, and a joint that is read from another one's coordinate should earn nothing.  Effect: errors are larger
     than those of a regressor that sees all coordinates, up to sampling noise.
 
+    Deviation: scatter plots show the repeat with the highest correlation of each joint.  Why: the paper shows "the
+    single best run", which may be one for all joints.  Effect: the correlation in a plot is at least that of one run
+    for all joints; tables have means over all repeats.
+
     Standard deviations are over the repeats, in their population form.
 
     Args:

@@ -133,6 +133,8 @@ def effects_after_unmixing(
     total, reliable = np.tile(np.eye(d), (len(weight), 1, 1)), np.zeros(d, dtype=bool)
     for j in range(d):
         cut, others = y[:, 1 + 2 * j : 3 + 2 * j].mean(1), [i for i in range(d) if i != j]
+        if not others:  # a single joint has no causes
+            continue
         change = np.stack([_without_policy(y[:, :, i, j], {i, j}) - cut[:, i, j] for i in others], axis=1)
         block = np.ix_(np.arange(len(weight)), np.array(others, dtype=int), np.array(others, dtype=int))
         inverse = _bounded_inverse(cut[block], None if exogenous is None else exogenous[block])
