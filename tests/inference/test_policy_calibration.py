@@ -1,7 +1,6 @@
 """Radians from what the policies were told to do, on estimators whose coordinates are known lines of the angles."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from ropes.inference.policy_calibration import (
     fit_commanded,
     read_policies,
 )
-from ropes.inference.policy_distributions import described_by, read_commanded
+from ropes.inference.policy_distributions import read_commanded
 from ropes.methods.policies import described_model
 from ropes.methods.uncertainty.model import UncertaintyModel
 from ropes.methods.uncertainty.ood import fit_ood
@@ -227,40 +226,6 @@ def test_observational_images_are_optional_without_an_observational_mean(tmp_pat
     readings = read_policies(blobs(), open_dataset(data), told)
     assert readings.observational == {}
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
-
-
-@pytest.mark.parametrize("change", [{"marginal": None}, {"marginal": None, "observational_mean": None}])
-def test_chains_without_the_distribution_of_their_starts_are_told(
-    data: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    dataset = open_dataset(data)
-    told = [replace(each, **change) for each in described_by(dataset, tiny.JOINTS)]
-    readings = replace(read_policies(blobs(), dataset, told), of_chains=True)
-    assert fit_commanded(blobs(), readings, told, "d").knots is not None
-    line = "angles of hard joints will be far off: observational distributions are not known"
-    assert line in capsys.readouterr().err
-
-
-def test_starts_of_dependent_joints_have_the_marginal_distribution_of_the_model(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = replace(tiny.model(), weights={("elbow", "wrist"): 0.5})
-    data = tiny.write_data(tmp_path / "data", anchors=120)
-    note = files.read_json(data / schema.PROVENANCE)
-    note["setting"]["splits"]["train"] = model.to_dict()
-    files.write_json(data / schema.PROVENANCE, note)
-    dataset = open_dataset(data)
-    told = described_by(dataset, tiny.JOINTS)
-    assert [each.observational for each in told] == [None, None]
-    readings = replace(read_policies(blobs(), dataset, told), of_chains=True)
-    assert fit_commanded(blobs(), readings, told, "d").knots is not None
-    assert "far off" not in capsys.readouterr().err
-    sample = model.sample_observational(np.random.default_rng(1), 20_000)
-    shares = [0.05, 0.5, 0.95]
-    for each, angles in zip(told, sample.T, strict=True):
-        assert each.marginal is not None
-        np.testing.assert_allclose(each.marginal.quantile(shares), np.quantile(angles, shares), atol=0.05)
-        np.testing.assert_allclose(each.marginal.moments(), (angles.mean(), angles.var()), atol=0.05)
 
 
 def test_errors_from_anchors_are_converted_to_radians() -> None:
