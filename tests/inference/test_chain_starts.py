@@ -18,7 +18,7 @@ from tests.estimators import blobs
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("starts") / "data", anchors=120, tests=0)
+    return tiny.write_data(tmp_path_factory.mktemp("starts") / "data", anchors=400, tests=0)
 
 
 @pytest.mark.parametrize("change", [{"marginal": None}, {"marginal": None, "observational_mean": None}])
