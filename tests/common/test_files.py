@@ -206,3 +206,13 @@ def test_a_folder_in_place_of_a_file_is_refused_by_its_name(tmp_path: Path) -> N
     with pytest.raises(UserError, match=rf"^{tmp_path} is a folder; give the name of a file$"):
         files.write_text(tmp_path, "text")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_temporary_files_alone_are_free(tmp_path: Path) -> None:
+    (tmp_path / "meta").mkdir()
+    files.require_free(tmp_path, "meta/ropes.json")
+    (tmp_path / "meta" / ".ropes.json.x1.part").write_text("{")  # of a killed writer
+    files.require_free(tmp_path, "meta/ropes.json")
+    (tmp_path / "meta" / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        files.require_free(tmp_path, "meta/ropes.json")

@@ -175,9 +175,16 @@ def require_free(path: Location, marker: str) -> None:
         contents = stores.glob(path, "*")
     else:
         require_folder(path)
-        contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
+        contents = [entry for entry in path.iterdir() if not _is_left(entry)] if path.is_dir() else []
     if contents and not stores.is_file(path / marker):
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
+
+
+def _is_left(entry: Path) -> bool:
+    """Whether an entry of a folder is a temporary file, or a folder of nothing else, as a killed process leaves it."""
+    if entry.is_dir() and not entry.is_symlink():
+        return all(map(_is_left, entry.iterdir()))
+    return is_temporary(entry)
 
 
 def require_file(path: Path) -> None:

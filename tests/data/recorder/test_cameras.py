@@ -235,3 +235,15 @@ def test_missing_opencv_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(UserError, match=r"--cameras cam=0: .* pip install -e '\.\[record\]'"):
         open_camera("cam", "0")
+
+
+def test_link_to_an_image_that_is_gone_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "latest.png").symlink_to("gone.png")
+    save(tmp_path / "a.png", 7)
+    assert FileCamera(tmp_path, timeout=0.1).frame()[0, 0, 0] == 7
+
+
+def test_image_that_cannot_be_read_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_text("no image")
+    with pytest.raises(UserError, match=r"a\.png is no image that can be read, for 0\.1 s; may you read it\?"):
+        FileCamera(tmp_path, timeout=0.1).frame()

@@ -160,3 +160,38 @@ def test_custom_robot_records_the_images_of_a_folder_camera(
     for image, (shoulder, elbow) in zip(images, states, strict=True):
         assert np.flatnonzero(image[7] == 200)[0] == 12 + int(8 * elbow)
         assert np.flatnonzero(image[23] == 120)[0] == 12 + int(8 * shoulder)
+
+
+class Sagging:
+    """A class whose gripper stands a little below its goal, as under its own weight."""
+
+    joints = ("gripper", "shoulder")
+
+    def __init__(self) -> None:
+        self.goal = np.array([0.5, 0.0])
+
+    def positions(self) -> np.ndarray:
+        return self.goal - [0.01, 0.0]
+
+    def move_to(self, positions: np.ndarray, speed: np.ndarray) -> None:
+        self.goal = positions
+
+    def stop(self) -> None:
+        return
+
+
+def test_a_joint_that_sags_does_not_sink_with_every_command() -> None:
+    arm = Sagging()
+    robot = PythonRobot(arm, ("shoulder",))
+    for _ in range(20):
+        robot.move_to(np.array([0.3]), np.array([1.0]))
+    assert arm.goal == pytest.approx([0.49, 0.3])
+
+
+def test_a_class_with_angles_of_more_joints_than_it_names_is_refused() -> None:
+    class Unnamed(Sagging):
+        joints = ()
+
+    line = "Unnamed.positions gives 2 values for the joints shoulder; name all joints of the class"
+    with pytest.raises(UserError, match=line):
+        PythonRobot(Unnamed(), ("shoulder",)).positions()

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from ropes.common import files
+from ropes.data import schema, writer
+from ropes.data.recorder.folder import LOG
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from tests import tiny
@@ -37,3 +40,26 @@ def test_recording_with_other_cameras_is_refused_before_the_robot_is_connected(
     assert str(refused.value).startswith(line)
     assert tiny.tree(out) == before
     assert len(kind.robots) == 1
+
+
+def test_an_anchor_in_the_place_of_a_damaged_one_counts_only_with_its_own_entry(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies between the file of an anchor and its entry in the log."""
+    out, options = tmp_path / "D", make_options(kind="scripted", anchors=3)
+    record(options, out)
+    for number in (0, 1):
+        (out / schema.data_file(number)).write_bytes(b"torn")
+    write = writer.write_shard
+
+    def die(*given: Any) -> None:
+        write(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "write_shard", die)
+        with pytest.raises(KeyboardInterrupt):
+            record(options, out)
+    record(options, out)
+    assert sorted(each["anchor"] for each in files.read_json(out / LOG)["anchors"]) == [0, 1, 2]
+    assert len(kind.robots[-1].goals) == 10

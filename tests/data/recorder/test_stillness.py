@@ -162,3 +162,9 @@ def test_invalid_positions_are_refused(values: list[float], monkeypatch: pytest.
 def test_frames_of_another_shape_or_type_are_refused(change: Callable[[Images, int], Images], line: str) -> None:
     with pytest.raises(UserError, match=line):
         take("cam", DrawnCamera(ScriptedRobot(), change=change), (32, 32))
+
+
+def test_images_whose_size_changes_while_the_noise_is_measured_are_refused() -> None:
+    camera = DrawnCamera(ScriptedRobot(), change=lambda image, number: image if number < 4 else image[:16])
+    with pytest.raises(UserError, match=r"camera cam gives images of \(16, 32\), and gave \(32, 32\) before"):
+        measure_noise("cam", camera)

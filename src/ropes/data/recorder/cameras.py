@@ -52,13 +52,17 @@ class FileCamera(Camera):
         """
         end = time.monotonic() + self._timeout
         while True:
+            unreadable: Path | None = None
             if (newest := self._newest()) is not None and newest[:2] != self._last:
-                name, stamp, path = newest
-                if (image := _whole(path)) is not None:
+                name, stamp, unreadable = newest
+                if (image := _whole(unreadable)) is not None:
                     self._last = name, stamp
                     return image
             if time.monotonic() > end:
-                raise UserError(f"{self._path} has no new image for {self._timeout:g} s; does its program run?")
+                what = f"{self._path} has no new image for {self._timeout:g} s; does its program run?"
+                if unreadable is not None:
+                    what = f"{unreadable} is no image that can be read, for {self._timeout:g} s; may you read it?"
+                raise UserError(what)
             time.sleep(_LOOK)
 
     def _newest(self) -> tuple[str, int, Path] | None:
@@ -86,7 +90,7 @@ class _Folder:
         """Name, time stamp in ns and path of the newest image; None without images.
 
         Raises:
-            FileNotFoundError: an image or the folder is gone at this moment.
+            FileNotFoundError: the folder is gone at this moment.
         """
         listed = set(os.listdir(self._path))
         for name in self._stamps.keys() - listed:
@@ -100,8 +104,11 @@ class _Folder:
             others = others[self._begin : self._begin + _OTHERS]
             self._begin += _OTHERS
         examined = [*added, *others, *({self._newest} & self._stamps.keys())]
-        stamps = {name: (self._path / name).stat().st_mtime_ns for name in examined}
-        replaced = any(stamps[name] != self._stamps[name] for name in others)
+        stamps = dict[str, int]()
+        for name in examined:
+            with suppress(FileNotFoundError):  # a link to an image that is gone, or an image that is just removed
+                stamps[name] = (self._path / name).stat().st_mtime_ns
+        replaced = any(name in stamps and stamps[name] != self._stamps[name] for name in others)
         self._stamps |= stamps
         if replaced and not self._replaced:
             self._replaced = True
@@ -143,7 +150,7 @@ class VideoCamera(Camera):
         except ModuleNotFoundError as error:
             raise UserError(f"videos need PyAV, which is not installed: {install_command('import')}") from error
         try:
-            self._container = av.open(str(path))
+            self._container = av.open(str(path.absolute()))  # FFmpeg takes 12:30.mp4 for an address
         except (OSError, ValueError) as error:
             raise UserError(f"{path} is no video ({error})") from error
         if not self._container.streams.video:

@@ -183,6 +183,8 @@ class RecordingFolder:
         files.ensure_output_folder(self.root, schema.PROVENANCE)
         files.write_json(self.root / schema.PROVENANCE, {**self._provenance, "complete": False})
         self.complete = False
+        if None in self.slots:  # the entry of a damaged file must not be taken for that of the file in its place
+            self._write_log()
 
     def add(
         self, entry: Entry, features: Mapping[str, Any], images: Sequence[Sequence[bytes]], states: ArrayLike | None
@@ -199,9 +201,13 @@ class RecordingFolder:
         cameras, number = sum(name.startswith(schema.IMAGES) for name in features), slots.index(None)
         slots = [*slots[:number], entry, *slots[number + 1 :]]
         writer.write_shard(self.root, self._shards(slots, cameras)[number], features, images, states)
-        self.slots, noun = slots, self._protocol.noun
-        # A place that is still empty keeps an entry of no episode.
-        entries = [_record(each or _NOBODY, noun) for each in slots]
+        self.slots = slots
+        self._write_log()
+
+    def _write_log(self) -> None:
+        """Write the log; a place that is still empty has an entry of no episode."""
+        noun = self._protocol.noun
+        entries = [_record(each or _NOBODY, noun) for each in self.slots]
         files.write_json(self.root / LOG, {f"{noun}s": entries, "sessions": self._sessions})
 
     def finish(self, features: Mapping[str, Any], urdf: Path, *, progress: bool) -> Dataset:

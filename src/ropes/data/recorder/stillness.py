@@ -121,9 +121,10 @@ def measure_noise(name: str, camera: Camera) -> Noise:
     """Compare frames while the arm stands still.
 
     Raises:
-        UserError: the camera does not answer.
+        UserError: the camera does not answer, or the size of its images changes.
     """
-    frames = [take(name, camera, None) for _ in range(_NOISE_FRAMES)]
+    frames = [take(name, camera, None)]
+    frames += [take(name, camera, frames[0].shape) for _ in range(_NOISE_FRAMES - 1)]
     pairs = list(itertools.pairwise(frames))
     differences = [np.abs(one.astype(np.int16) - other) for one, other in pairs]
     return Noise(

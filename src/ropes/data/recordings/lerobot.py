@@ -1,8 +1,7 @@
 """Reads LeRobot data sets, v3.0 and v2.1: images or video, several cameras, `observation.state`, tasks."""
 
 import io
-import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,17 +134,18 @@ class LeRobotRecording:
         return content
 
     def _video_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
-        for _, group in itertools.groupby(frames, lambda frame: self._videos[camera, frame[0]][0].path):
-            inside = list(group)
-            video = self._videos[camera, inside[0][0]][0]
-            yield from video.images([int(self._videos[camera, episode][1][frame]) for episode, frame in inside])
+        videos = {episode: self._videos[camera, episode] for episode, _ in frames}
+        opened = {video.path: video for video, _ in videos.values()}
+        places = ((videos[episode][0].path, int(videos[episode][1][frame])) for episode, frame in frames)
+        for path, numbers in _runs(places):
+            yield from opened[path].images(numbers)
 
     def _stored_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """Decode images that the data files hold, a few rows at a time."""
         column = self._features[camera]
         rows = (self._rows[episode][frame] for episode, frame in frames)
-        for file, group in itertools.groupby(rows, lambda place: place[0]):
-            path, wanted = self.layout.data_files[file], {row for _, row in group}
+        for path, numbers in _runs((self.layout.data_files[file], row) for file, row in rows):
+            wanted = set(numbers)
             try:
                 with pq.ParquetFile(path) as table:
                     first = 0
@@ -227,6 +227,19 @@ class LeRobotRecording:
             joints=joints,
             policies=Policies(times=times[begins], names=tuple(policies[k] for k in begins)),
         )
+
+
+def _runs(places: Iterable[tuple[Path, int]]) -> Iterator[tuple[Path, list[int]]]:
+    """Successive places (file, number in it) that are in one file and ascend: episodes may have another order there."""
+    file, numbers = Path(), list[int]()
+    for path, number in places:
+        if numbers and (path != file or number <= numbers[-1]):
+            yield file, numbers
+            numbers = []
+        file = path
+        numbers.append(number)
+    if numbers:
+        yield file, numbers
 
 
 def _decoded(value: object, where: str) -> Images:

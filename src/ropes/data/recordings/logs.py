@@ -93,8 +93,27 @@ def record(path: Path, used: Iterable[Path], log: Table | None, options: Options
 
 
 def files(folder: Path, suffixes: Sequence[str]) -> list[Path]:
-    """Files of a folder with one of the suffixes, by name; hidden ones do not count."""
+    """Files of a folder with one of the suffixes, by name; hidden ones do not count.
+
+    Raises:
+        UserError: a name is not UTF-8.
+    """
     if not folder.is_dir():
         return []
     shown = (file for file in folder.iterdir() if not file.name.startswith("."))
-    return sorted(file for file in shown if file.suffix.lower() in suffixes and file.is_file())
+    found = sorted(file for file in shown if file.suffix.lower() in suffixes and file.is_file())
+    for name in (folder.name, *(file.name for file in found)) if found else ():
+        require_utf8(name)
+    return found
+
+
+def require_utf8(name: str) -> None:
+    """Check the name of a file, of which cameras have their names and data sets a checksum.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"the name {name!a} is not UTF-8; rename the file or folder") from error

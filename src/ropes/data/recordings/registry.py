@@ -6,6 +6,7 @@ from ropes.common.plugins import load_plugins
 from ropes.data.recordings.bags import Bag
 from ropes.data.recordings.frame_folders import FrameFolders
 from ropes.data.recordings.lerobot import LeRobot
+from ropes.data.recordings.logs import require_utf8
 from ropes.data.recordings.source import Options, Recording, Source
 from ropes.data.recordings.videos import Videos
 from ropes.errors import UserError
@@ -32,10 +33,11 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
         Name of the source, and the recording.
 
     Raises:
-        UserError: the path does not exist, no source recognises it, or the recording is damaged.
+        UserError: the path does not exist, its name is not UTF-8, no source recognises it, or the recording is damaged.
     """
     if not path.exists():
         raise UserError(f"{path} does not exist")
+    require_utf8(path.name)
     added, broken = load_plugins(GROUP, _fault)
     for name, source in (added | SOURCES).items():
         if source.recognises(path):

@@ -99,8 +99,9 @@ class Video:
                 raise self._fault(error) from error
             expected = max(0, stream.frames - left_out)
             if not expected and len(container.streams) == 1 and container.duration and stamps and base is not None:
-                # Matroska does not count frames, but says how long the video is, in microseconds.
-                damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
+                # Matroska does not count frames, but says how long the video is, in microseconds, with the last frame.
+                interval = float(np.median(np.diff(np.sort(stamps)))) if len(stamps) > 1 else 0.0
+                damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING + interval * float(base)
             # Where a codec reorders frames, ascending time stamps are those of decoding, as for H.264 in AVI.
             in_avi = container.format.name == "avi"
             reordered = in_avi and stream.codec_context.has_b_frames and stamps == sorted(stamps)
@@ -164,7 +165,8 @@ class Video:
 
     def _opened(self) -> "InputContainer":
         try:
-            container: InputContainer = self._av.open(str(self.path))
+            # FFmpeg takes a colon in a name without a folder, as in 12:30.mp4, for the end of a protocol's name.
+            container: InputContainer = self._av.open(str(self.path.absolute()))
         except FileNotFoundError as error:
             raise UserError(f"{self.path} is missing") from error
         except self._av.error.FFmpegError as error:

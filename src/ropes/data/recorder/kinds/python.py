@@ -70,18 +70,38 @@ class PythonRobot(Robot):
                 hint = suggestion(joint, self._all, f"it has {', '.join(self._all)}")
                 raise UserError(f"{type(arm).__name__} has no joint {joint!r}: {hint}")
         self._places = [self._all.index(joint) for joint in joints]
+        #: Where all joints stand at the first command.  Those beyond the plan's are held there: a joint that sags would
+        #: sink with every command if its goal were where it stands then.
+        self._first: Floats | None = None
+
+    def _read(self) -> Floats | None:
+        """Angles of all joints of the object; None without encoders."""
+        found = self.arm.positions()
+        if found is None:
+            return None
+        values = np.array(found, dtype=np.float64)
+        if values.shape != (len(self._all),):
+            raise UserError(
+                f"{type(self.arm).__name__}.positions gives {values.size} values for the joints "
+                f"{', '.join(self._all)}; name all joints of the class in its attribute joints"
+            )
+        return values
 
     def positions(self) -> Floats | None:
-        """Angles of the plan's joints."""
-        found = self.arm.positions()
-        return None if found is None else np.asarray(found, dtype=np.float64)[self._places]
+        """Angles of the plan's joints.
+
+        Raises:
+            UserError: the object gives another number of angles than it has joints.
+        """
+        found = self._read()
+        return None if found is None else found[self._places]
 
     def others(self) -> Mapping[str, float]:
         """Angles of the object's other joints."""
-        found = self.arm.positions()
+        found = self._read()
         if found is None:
             return {}
-        return {name: float(angle) for name, angle in zip(self._all, found, strict=True) if name not in self.joints}
+        return {name: at for name, at in zip(self._all, found.tolist(), strict=True) if name not in self.joints}
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Move the plan's joints; the others stay."""
@@ -89,10 +109,10 @@ class PythonRobot(Robot):
             order = np.argsort(self._places)
             self.arm.move_to(positions[order], speed[order])
             return
-        found = self.arm.positions()
-        if found is None:
+        self._first = self._read() if self._first is None else self._first
+        if self._first is None:
             raise UserError("a robot without encoders must have the joints of the plan alone; leave the others out")
-        goal, speeds = np.array(found, dtype=np.float64), np.full(len(self._all), float(speed.min()))
+        goal, speeds = self._first.copy(), np.full(len(self._all), float(speed.min()))
         goal[self._places], speeds[self._places] = positions, speed
         self.arm.move_to(goal, speeds)
 
