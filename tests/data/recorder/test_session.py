@@ -29,7 +29,9 @@ def test_camera_that_was_opened_again_is_noted(
     assert len(kind.robots[0].goals) == 15
     line = "camera cam gave no frame and was opened again; compare its exposure"
     assert f"{line}; the anchor is recorded again\n" in capsys.readouterr().err
-    assert [entry["faults"] for entry in files.read_json(tmp_path / "D" / LOG)["anchors"]] == [[], [line]]
+    entries = files.read_json(tmp_path / "D" / LOG)["anchors"]
+    assert [entry["faults"] for entry in entries] == [[], [line]]
+    assert [entry["unmended"] for entry in entries] == [[], []]  # the second try was whole
 
 
 @pytest.mark.slow

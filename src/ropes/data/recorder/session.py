@@ -183,7 +183,7 @@ def _episode(
     for attempt in range(_AGAIN + 1):
         # Again the arm is already at the first pose, and the detour to it began somewhere else.
         ways = [stop.via if not attempt or k else () for k, stop in enumerate(stops)]
-        began = time.time()
+        began, before = time.time(), _interruptions(session.devices)
         taken = {stop.place: poser.take(stop.pose, via) for stop, via in zip(stops, ways, strict=True)}
         seconds += [taken[stop.place].seconds for stop in stops]
         ordered = [taken[place] for place in range(len(stops))]
@@ -194,7 +194,8 @@ def _episode(
         for name, count in _interruptions(session.devices).items():
             if count > interruptions[name]:
                 what = f"camera {name} gave no frame and was opened again; compare its exposure"
-                faults.append(Fault(what, kind=what, again=True))
+                # The note stays with frames that were all taken after the camera was opened again.
+                faults.append(Fault(what, kind=what, again=count > before[name]))
         if attempt == _AGAIN or not any(fault.again for fault in faults):
             break
         first, again = next(fault for fault in faults if fault.again), f"; the {plan.protocol.noun} is recorded again"
