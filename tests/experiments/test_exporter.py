@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from huggingface_hub import ModelCard, constants
 from PIL import Image
 
 from ropes.cli import entry as cli
+from ropes.cli.package import Package
 from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -30,6 +32,12 @@ from ropes.methods.recipes import Optimisation
 from tests import tiny, tiny_colour
 from tests.command_line import refusal
 from tests.kills import Killed
+
+
+@pytest.fixture(autouse=True)
+def _same_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command chooses the processor for its process, which is here that of all tests."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES", ""))
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +181,19 @@ def test_invalid_package_options_are_refused_in_one_line(
 ) -> None:
     assert line in refusal(capsys, "package", str(tiny_run), "--out", str(tmp_path / "out"), *words.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_command_exports_on_the_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = list[str]()
+    monkeypatch.setattr("ropes.cli.package.choose_accelerator", chosen.append)
+
+    def stopped(*_: object, **__: object) -> Path:
+        assert chosen == ["cpu"]  # before the run is loaded: the example of the graph is there
+        raise Killed
+
+    monkeypatch.setattr(exporter, "export", stopped)
+    with pytest.raises(Killed):
+        Package(run=str(tmp_path), out=tmp_path / "out", format="onnx").execute()
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])

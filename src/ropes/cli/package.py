@@ -6,6 +6,7 @@ from typing import Literal
 
 from ropes.cli.config import options_beside, write_options
 from ropes.cli.options import DataLocation, RunFolder
+from ropes.common.hardware import choose_accelerator
 from ropes.errors import UserError
 
 
@@ -45,6 +46,7 @@ class Package:
         if self.format == "safetensors":
             self._package()
             return
+        choose_accelerator("cpu")  # the exported network, its example and its runtime are on the processor
         from ropes.experiments.exporter import export, read_config
         from ropes.models.registry import find_run
 
