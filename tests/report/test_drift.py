@@ -50,7 +50,8 @@ def test_the_table_fits_into_80_columns_with_the_names_of_so101(found: Check) ->
     console = Console(width=80)
     with console.capture() as captured:
         console.print(joint_table(replace(found, joints=names, drifts=(elbow, wrist))).terminal())
-        console.print(error_table(replace(found, joints=names)).terminal())
+        console.print(error_table(replace(found, joints=names, coverage=0.995)).terminal())
+    assert "in 99.5% interval" in captured.get()
     assert max(map(len, captured.get().splitlines())) <= 80
     lines = [line for line in captured.get().splitlines() if ", too few" in line]
     assert [line.split()[1] for line in lines] == list(names)

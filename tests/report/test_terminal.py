@@ -139,10 +139,10 @@ def test_calibration_errors_have_a_line_per_joint() -> None:
         "left out: leave-one-out root mean square error of the line over the labelled poses",
         "95%: half the interval at the median σ, from 40 labelled poses",
     ]
-    unlabelled = replace(lines, intervals=replace(intervals, source="anchors"))
+    unlabelled = replace(lines, intervals=replace(intervals, level=0.995, source="anchors"))
     found = told(replace(unlabelled, errors=CalibrationErrors(left_out=None, half_width=half)))
     assert "left out" not in "".join(found)
-    assert found[-1].endswith("from 40 held-out poses, without labels")
+    assert found[-1] == "99.5%: half the interval at the median σ, from 40 held-out poses, without labels"
 
 
 def test_missing_error_estimate_is_stated() -> None:

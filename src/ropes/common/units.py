@@ -1,4 +1,4 @@
-"""Angles in messages: degrees for the reader, and radians, the unit of files and arrays."""
+"""Numbers in messages: angles in degrees for the reader, and in radians, the unit of files; shares in percent."""
 
 import math
 from collections.abc import Sequence
@@ -12,6 +12,11 @@ TURN = 2 * math.pi
 def in_both_units(angle: float) -> str:
     """An angle, radians, in degrees and in radians."""
     return f"{math.degrees(angle):.1f}° ({angle:.2f} rad)"
+
+
+def percent(share: float) -> str:
+    """A share of 1 in percent with all its digits: 0.995 is 99.5%, which two digits would round to 100%."""
+    return f"{100 * share:.9g}%"
 
 
 def require_radians(joints: Sequence[str], sizes: Floats, words: str) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ropes.common.files import require_folder
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
+from ropes.common.units import percent
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.views import Views, by_camera, read_views
@@ -96,7 +97,7 @@ def calibrate(
     intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
         intervals = held_out_intervals(estimator, level, labels=len(angles))
-        too_few = f"{len(angles)} samples are too few for {100 * level:.9g}% intervals of their own"
+        too_few = f"{len(angles)} samples are too few for {percent(level)} intervals of their own"
         print(f"ropes: {too_few}", file=sys.stderr)
     origin = Origin(
         source="samples" if labels is None else "labels",

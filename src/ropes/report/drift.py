@@ -13,6 +13,7 @@ from scipy import ndimage
 
 from ropes import __version__
 from ropes.common.arrays import Images
+from ropes.common.units import percent
 from ropes.evaluation.drift.camera import CameraDrift
 from ropes.evaluation.drift.result import Check
 from ropes.evaluation.drift.statistics import Drift, Estimate
@@ -151,7 +152,7 @@ def error_table(found: Check) -> Table:
         [
             ("joint", joint_label(joint)),
             ("RMS, °", fixed(float(np.degrees(found.rms[k])), 1)),
-            (f"in {found.coverage:.0%} interval", f"{found.covered[k]:.0%}"),
+            (f"in {percent(found.coverage)} interval", f"{found.covered[k]:.0%}"),
             ("outside range", f"{outside[k]:.1%}" if outside[k] else "0"),
         ]
         for k, joint in enumerate(found.joints)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
+from ropes.common.units import percent
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ActionRow, ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_on_most, over_seeds, without_labels
@@ -110,14 +111,14 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         columns["left out, °"] = errors.left_out
         notes.append("left out: leave-one-out root mean square error of the line over the labelled poses")
     if errors and errors.half_width is not None and intervals is not None:
-        columns[f"{intervals.level:.0%}, °"] = errors.half_width
+        columns[f"{percent(intervals.level)}, °"] = errors.half_width
     if not columns:
         few = "too few labels, and " if calibration.samples else ""
         console.print(f"no estimate of the errors: {few}no anchors", highlight=False, markup=False)
         return
     if intervals is not None:
         behind = f"{intervals.samples} {_FROM[intervals.source]}"
-        notes.append(f"{intervals.level:.0%}: half the interval at the median σ, from {behind}")
+        notes.append(f"{percent(intervals.level)}: half the interval at the median σ, from {behind}")
     lines = [
         [joint_label(joint), *(degrees(values[joint]) for values in columns.values())]
         for joint in next(iter(columns.values()))

@@ -25,10 +25,10 @@ def test_status_gives_the_reason_for_out_of_distribution() -> None:
 
 
 def test_angles_table_shows_intervals_filter_and_truth() -> None:
-    ends = {"low": {"elbow": 0.0, "wrist": -2.0}, "high": {"elbow": 0.5, "wrist": -1.0}, "level": 0.9}
+    ends = {"low": {"elbow": 0.0, "wrist": -2.0}, "high": {"elbow": 0.5, "wrist": -1.0}, "level": 0.995}
     shown = estimate(prediction={**estimate().prediction, **ends}, filtered=FILTERED, truth=np.array([0.3, -1.2]))
     text = figures.angles(shown, {"elbow": (-1.0, 1.0)})
-    for words in ("± 90%", "14.3°", "28.6°", "11.5°", "17.2°", "elbow", "■ estimate", "■ filter", "■ true"):
+    for words in ("± 99.5%", "14.3°", "28.6°", "11.5°", "17.2°", "elbow", "■ estimate", "■ filter", "■ true"):
         assert words in text
     assert "true" not in figures.angles(estimate(), {})
     assert text.count("<svg") == 2

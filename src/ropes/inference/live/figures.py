@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from ropes.common.units import percent
 from ropes.inference.live.watch import Estimate
 
 _WIDTH, _HEIGHT = 96, 14
@@ -52,7 +53,7 @@ def angles(estimate: Estimate, limits: Limits) -> str:
     prediction = estimate.prediction
     names = list(prediction["joints"])
     heads = ["joint", "angle"]
-    heads += [f"± {prediction['level']:.0%}"] if "level" in prediction else []
+    heads += [f"± {percent(prediction['level'])}"] if "level" in prediction else []
     heads += ["filter"] if estimate.filtered is not None else []
     heads += ["true"] if estimate.truth is not None else []
     rows = []
