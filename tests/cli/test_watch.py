@@ -27,6 +27,7 @@ from tests.command_line import refusal
         ("R --camera a --filter particle", "particle"),
         ("R --camera a --acceleration 3", "--acceleration goes with --filter kalman; add it, or leave --acc"),
         ("R --camera a --topic /arm --publish a.mcap", "--topic goes with --publish ws://HOST:PORT; add it, or"),
+        ("R --camera a --publish b.mcap b.mcap", "--publish has b.mcap twice; give each name once"),
         (
             "panda-2c --camera a b --truth ws://h --publish ws://h --topic /joint_states",
             "--truth would read the estimates, which --publish sends on /joint_states; give another topic",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.cli.options import RunFolder, shared_options
+from ropes.cli.options import RunFolder, distinct, shared_options
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.rosbridge import is_address
 from ropes.errors import UserError
@@ -82,6 +82,7 @@ class Watch:
                 raise UserError(f"--{option} is {value:g}; it must be above 0 and finite")
         if not 0 <= self.port < 65536:
             raise UserError(f"--port is {self.port}; it must be 0 to 65535")
+        distinct(publish=self.publish)
         if not self.camera:
             raise UserError("--camera needs a source for each camera of the run")
         if self.acceleration is not None and self.filter != "kalman":

@@ -80,7 +80,7 @@ def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
         page.close()
 
 
-@pytest.mark.parametrize("host", ["10.9.8.7", "999.1.1.1", "no such host"])
+@pytest.mark.parametrize("host", ["10.9.8.7", "999.1.1.1", "no such host", "a..b"])
 def test_address_of_another_machine_is_refused(host: str) -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     with pytest.raises(UserError, match=rf"cannot serve the page at {host}:8080 .*; give another --host"):

@@ -16,7 +16,7 @@ from PIL import Image
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.live.device import Device
-from ropes.inference.live.session import WatchOptions, arm_to_draw
+from ropes.inference.live.session import WatchOptions, arm_to_draw, open_sources
 from ropes.inference.live.sources import Folders, Recorded, VideoFile, cameras_of
 from tests import planar, tiny
 from tests.estimators import run_of
@@ -27,6 +27,7 @@ def test_video_plays_at_its_own_speed_and_ends(tmp_path: Path) -> None:
     path = write_video(tmp_path / "v.mkv", [10, 20, 30, 40], fps=50)
     video, start = VideoFile(camera="right", path=path), time.monotonic() + 0.05
     played, end = until_error((capture, time.monotonic(), video.skipped) for capture in video.captures(start))
+    assert time.monotonic() - start >= 0.079  # the last frame of another camera has arrived
     assert end == f"camera right: {path} ends after 4 frames; --loop plays it again"
     numbers = [round(int(capture.images["right"][0, 0, 0]) / 10) - 1 for capture, _, _ in played]
     assert numbers[-1] == 3
@@ -44,6 +45,16 @@ def test_late_frames_are_dropped(tmp_path: Path) -> None:
     assert first.images["right"][0, 0, 0] == 100 + video.skipped
     again = next(capture for capture in captures if capture.images["right"][0, 0, 0] < 110)  # from the beginning
     assert again.stamp - first.stamp < 1.0
+
+
+def test_videos_of_different_length_are_played_again_together(tmp_path: Path) -> None:
+    paths = [write_video(tmp_path / f"{count}.mkv", list(range(count)), fps=20) for count in (4, 6)]
+    options = WatchOptions(cameras=[f"right={paths[0]}", f"left={paths[1]}"], rotate={}, crop={}, loop=True)
+    start = time.monotonic() - 1.51  # all that has passed is late: each video is in its eighth round
+    for source in open_sources(run_of(), options):
+        capture = next(capture for capture in source.captures(start) if capture.stamp > start + 1.45)
+        (image,) = capture.images.values()
+        assert image[0, 0, 0] == round(20 * (capture.stamp - start)) % 4
 
 
 def test_arm_of_a_data_set_is_drawn_without_a_urdf_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,6 +101,21 @@ def test_pose_written_last_is_newest_whatever_its_name(tmp_path: Path) -> None:
         save(tmp_path, f"{number}.png", number)
         os.utime(tmp_path / f"{number}.png", (seconds, seconds))
     assert next(captures).images["right"][0, 0] == 10
+
+
+def test_image_that_keeps_an_old_time_is_newer_than_those_before(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    captures = Folders(folders={"right": tmp_path / "live"}).captures(0.0)
+    save(tmp_path / "live", "0.png", 0)
+    stamps = [next(captures).stamp]
+    for number in (1, 2):  # as after mv, cp -p or rsync
+        save(tmp_path, f"{number}.png", number)
+        os.utime(tmp_path / f"{number}.png", (100, 100))
+        (tmp_path / f"{number}.png").rename(tmp_path / "live" / f"{number}.png")
+        capture = next(captures)
+        assert capture.images["right"][0, 0] == number
+        stamps.append(capture.stamp)
+    assert stamps[0] < stamps[1] < stamps[2] <= time.monotonic()
 
 
 def test_each_new_image_is_read_once_while_others_are_deleted_or_replaced(

@@ -44,7 +44,7 @@ def _require_address(host: str, port: int) -> None:
         [(family, kind, protocol, _, (address, *_)), *_] = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         with socket.socket(family, kind, protocol) as trial:
             trial.bind((address, 0))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the second for a name such as a..b
         raise UserError(f"cannot serve the page at {host}:{port} ({error}); give another --host") from error
 
 

@@ -143,11 +143,15 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
             sources.append(Device(camera=camera, address=text))
         else:
             sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
-    videos = any(isinstance(source, VideoFile) for source in sources)
-    if options.truth is not None and options.has_encoders == videos:
+    videos = [source for source in sources if isinstance(source, VideoFile)]
+    if options.truth is not None and options.has_encoders == bool(videos):
         raise UserError(_NO_TRUTH)
     if options.loop and not videos:
         raise UserError(_NO_LOOP)
+    if options.loop:  # played again together, so that they stay at the same time
+        shortest = min(video.duration for video in videos)
+        for video in videos:
+            video.duration = shortest
     return sources
 
 

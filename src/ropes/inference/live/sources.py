@@ -1,6 +1,7 @@
 """Sources of live images other than cameras: videos played at their speed, folders that fill, and data sets."""
 
 import itertools
+import math
 import re
 import sys
 import time
@@ -64,6 +65,9 @@ class VideoFile:
         loop: play it again at its end.
         truth: the true angles; None where they are unknown.
 
+    Attributes:
+        duration: seconds until it is played again; of the shortest video where several are played together.
+
     Raises:
         UserError: the file is missing or no video, or PyAV is not installed.
     """
@@ -81,7 +85,7 @@ class VideoFile:
         self._video = Video(self.path)
         times = self._video.times - self._video.times[0]
         period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
-        self._times, self._duration = times, float(times[-1]) + period
+        self._times, self.duration = times, float(times[-1]) + period
 
     def captures(self, start: float) -> Iterator[Capture]:
         """Frames when they are due."""
@@ -91,17 +95,18 @@ class VideoFile:
                 yield Capture(self._stamp, {self.camera: image}, truth)
             if not self.loop:
                 break
-            start += self._duration
+            start += self.duration
+        time.sleep(max(0.0, start + self.duration - time.monotonic()))  # the last frames of other cameras arrive
         frames = len(self._times)
         raise RecordingEnded(f"camera {self.camera}: {self.path} ends after {frames} frames; --loop plays it again")
 
     def _due(self, start: float) -> Iterator[int]:
         """Numbers of frames, each when it is due; frames that are late are skipped."""
-        number = 0
-        while number < len(self._times):
+        number, count = 0, int(np.searchsorted(self._times, self.duration))
+        while number < count:
             time.sleep(max(0.0, start + self._times[number] - time.monotonic()))
             newest = int(np.searchsorted(self._times, time.monotonic() - start, side="right")) - 1
-            newest = min(max(newest, number), len(self._times) - 1)
+            newest = min(max(newest, number), count - 1)
             self.skipped, self._stamp = newest - number, start + float(self._times[newest])
             yield newest
             number = newest + 1
@@ -133,13 +138,16 @@ class Folders:
         """Yields the images of each newest pose; while there is none, an empty capture at regular intervals."""
         known, changes, waiting_since, last_yield = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
         folders, waiting, fresh = [ImageFolder(path) for path in self.folders.values()], set[str](), list[str]()
+        stamp, looked, earliest = -math.inf, last_yield, last_yield
         while True:
+            before, looked = looked, time.monotonic()
             now = tuple(path.stat().st_mtime_ns for path in self.folders.values())
             if now != changes or time.time_ns() - max(now) < _TICK:
                 changes = now
                 for added, removed in [folder.look() for folder in folders]:
                     known -= removed
                     waiting = (waiting | added) - known
+                    earliest = before if added else earliest
                 fresh = [name for name in waiting if all(name in folder.files for folder in folders)]
                 fresh.sort(key=lambda name: (changed(each.path(name) for each in folders), name))
             if not fresh:
@@ -148,10 +156,11 @@ class Folders:
                     yield Capture(last_yield, {})  # the reader may have gone
                 time.sleep(_POLL)
                 continue
-            newest = [folder.path(fresh[-1]) for folder in folders]
-            stamp = time.monotonic()
+            newest, last, stamp = [folder.path(fresh[-1]) for folder in folders], stamp, time.monotonic()
             if known:  # when the images were written, not when the folder was listed
-                stamp -= max(0.0, (time.time_ns() - changed(newest)) / 1e9)
+                written = stamp - max(0.0, (time.time_ns() - changed(newest)) / 1e9)
+                # An image that was moved here may keep the time at which it was recorded.
+                stamp = max(written, earliest, math.nextafter(last, math.inf))
             images = [read(path) for path in newest]
             if any(image is None for image in images):
                 waiting_since = min(waiting_since, time.monotonic())
