@@ -86,6 +86,7 @@ def test_a_run_is_checked_from_end_to_end(
     ("words", "said"),
     [
         ("--frames 10", "--frames is 10; it must be 30 or more"),
+        ("--frames 5001", "--frames is 5001; it must be at most 5000: more take too much memory"),
         ("--urdf arm.urdf", "--urdf needs --out, whose page shows the arm"),
         ("--camera-file cameras.json", "--camera-file needs --out, whose page shows the arm"),
         ("--offset nan", "--offset is nan; it must be finite"),

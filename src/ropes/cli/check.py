@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ropes.data.recordings.plan import ImportOptions
 
 _PAGE, _LINES = "check.html", "check.jsonl"
+#: Greatest --frames: similar errors are compared between all pairs of frames.
+_MOST_FRAMES = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Check:
     json: bool = False
     """Print a JSON object for each joint, each camera and the recording, one a line; radians and pixels."""
     frames: int = 1000
-    """Largest number of frames, evenly over the recording."""
+    """Largest number of frames, evenly over the recording; up to 5000."""
     state: Literal["radians", "degrees", "percent"] = "radians"
     """Unit of the logged angles, as in ropes import; percent: -100 to 100 of each joint's range, as LeRobot records
     without use_degrees."""
@@ -76,6 +78,8 @@ class Check:
 
     def __post_init__(self) -> None:
         at_least(30, frames=self.frames)
+        if self.frames > _MOST_FRAMES:
+            raise UserError(f"--frames is {self.frames}; it must be at most {_MOST_FRAMES}: more take too much memory")
         for name, value in (("urdf", self.urdf), ("camera-file", self.camera_file)):
             if value is not None and self.out is None:
                 raise UserError(f"--{name} needs --out, whose page shows the arm")

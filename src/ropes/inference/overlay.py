@@ -36,7 +36,8 @@ _ORIGIN = "ropes-origin"
 def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = None) -> dict[str, Pinhole]:
     """Parameters of the run's cameras by name; cameras without known parameters are left out.
 
-    The first of these that has any: the file, the data set, the run's simulated setting.
+    They are those of the file if it is given, otherwise those of the data set if one is given, and without both those
+    of the run's simulated setting.
 
     Raises:
         UserError: the file is missing or damaged, or the data set's description of a camera is.
