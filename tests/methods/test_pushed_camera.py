@@ -8,7 +8,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.methods.fit import fit
-from ropes.methods.run import TRAINING_FILE
+from ropes.methods.run import MOVED_ANCHORS, TRAINING_FILE
 from ropes.methods.training.registration import read_registration
 from tests import tiny
 from tests.methods.test_registration import film
@@ -44,8 +44,10 @@ def test_a_pushed_camera_is_named_and_its_noise_is_that_of_one_place(
     registration = read_registration(tmp_path / "run")
     assert registration is not None
     assert 255 * registration.noise.median() < 5
+    content = json.loads((tmp_path / "run" / TRAINING_FILE).read_text())
+    assert content.get(MOVED_ANCHORS, []) == ([] if method == "cnn" else list(range(PUSHED, ANCHORS)))
     if method == "anchored":
-        found = json.loads((tmp_path / "run" / TRAINING_FILE).read_text())["provenance"]
+        found = content["provenance"]
         assert (found["anchors"], found["poses"]) == (PUSHED, 5 * PUSHED)
 
 

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ropes.common.files import write_json
 from ropes.data.batches import first_anchors
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.methods.anchored.regime_poses import RegimePoses
-from ropes.methods.run import Run
+from ropes.methods.run import MOVED_ANCHORS, TRAINING_FILE, Run
 from ropes.methods.training.validation_split import (
+    fitted_frames,
     held_out_frames,
     rows_to_label,
     stratified_held_out,
@@ -67,6 +69,24 @@ def test_excluded_anchors_count_as_held_out(dataset: Dataset, tiny_data: Path) -
     images = images_of(tiny_data)
     held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.val_fraction, 2)[1]
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor) | set(anchors[6:])
+
+
+@pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
+def test_held_out_frames_match_a_fit_that_left_out_anchors_of_a_pushed_camera(
+    method: str, dataset: Dataset, tiny_data: Path, tmp_path: Path
+) -> None:
+    recipe, frames = tiny.recipe_of(method), dataset.frames("train")
+    images = images_of(tiny_data).from_one_place(frames.anchor < np.unique(frames.anchor)[11])
+    write_json(tmp_path / TRAINING_FILE, {MOVED_ANCHORS: images.moved_anchors.tolist()})
+    run = replace(Run.of(dataset, method=method, recipe=recipe, seed=2), folder=tmp_path)
+    still = images.still_anchors()
+    if method == "ldr":
+        held = RegimePoses.of(still, dataset.joints, recipe.val_fraction, 2).held
+    else:
+        held = still.split_anchors(recipe.val_fraction, 2)[1]
+    assert set(frames.anchor[held_out_frames(run, dataset)]) == set(held.anchor)
+    assert set(frames.anchor[fitted_frames(run, dataset)]) == set(still.anchor)
+    assert held_out_frames(replace(run, data_checksum="another"), dataset).all()
 
 
 @pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])

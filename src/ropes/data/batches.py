@@ -108,9 +108,14 @@ class TrainingImages:
         doubted = np.unique(self.anchor[~self.trusted])
         return self.take(np.flatnonzero(~np.isin(self.anchor, doubted))) if len(doubted) else self
 
+    @property
+    def moved_anchors(self) -> Ints:
+        """The anchors in some of whose rows a camera is at another place than in most."""
+        return np.unique(self.anchor[~self.still])
+
     def still_anchors(self) -> "TrainingImages":
-        """The rows of anchors in all of whose rows the cameras are at the same place."""
-        moved = np.unique(self.anchor[~self.still])
+        """The rows of all anchors but the `moved_anchors`."""
+        moved = self.moved_anchors
         return self.take(np.flatnonzero(~np.isin(self.anchor, moved))) if len(moved) else self
 
     def split_anchors(self, fraction: float, seed: int) -> tuple["TrainingImages", "TrainingImages"]:

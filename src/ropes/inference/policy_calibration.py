@@ -12,7 +12,6 @@ from ropes.causal.scm import Regime
 from ropes.common.arrays import Bools, Floats
 from ropes.common.seeds import generator
 from ropes.common.stores import Location
-from ropes.data.batches import first_anchors
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -23,8 +22,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.held_out import held_out_intervals
 from ropes.inference.policy_distributions import Commanded, described_by, read_commanded
 from ropes.inference.prediction import images_of
-from ropes.methods.recipe import anchors_of
-from ropes.methods.training.validation_split import held_out_frames
+from ropes.methods.training.validation_split import fitted_frames, held_out_frames
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics.calibration import commanded_calibration
@@ -255,7 +253,7 @@ def _rows_by_regime(
     frames = dataset.frames("train")
     known = np.ones(len(frames), dtype=bool)
     if estimator.run.data_checksum == dataset.checksum:  # a fit on few anchors knows no policy of the others
-        known = first_anchors(frames.anchor, anchors_of(estimator.run.recipe))
+        known = fitted_frames(estimator.run, dataset)
     ranked = {}
     for regime in regimes:
         number = dataset.regimes.index(regime) if regime in dataset.regimes else -1

@@ -22,6 +22,8 @@ from ropes.simulation.settings import SETTINGS, usual_renderer
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
 UNCERTAINTY_FILE, REGISTRATION_FILE = "trust.safetensors", "registration.safetensors"
+#: Entry of a training summary: the anchors that the fit left out because a camera was at another place.
+MOVED_ANCHORS = "moved_anchors"
 FORMAT = 1
 
 
@@ -271,6 +273,12 @@ def read_labelled_images(folder: Path) -> int:
     if not isinstance(count, int):
         raise UserError(f"{folder / TRAINING_FILE} is damaged; delete it and run the same ropes fit command again")
     return count
+
+
+def read_moved_anchors(folder: Path) -> list[int]:
+    """The anchors that a fit left out because a camera was at another place; none where it is unfinished."""
+    content = read_json(folder / TRAINING_FILE) if (folder / TRAINING_FILE).exists() else {}
+    return list(content.get(MOVED_ANCHORS, []))
 
 
 def training_seconds(summary: Mapping[str, Any]) -> float:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ropes.common.arrays import Ints
 from ropes.common.files import read_json, write_json
 from ropes.common.hardware import device_name
 from ropes.data.dataset import Dataset
 from ropes.methods.context import Context
 from ropes.methods.recipes import recipe_to_dict
-from ropes.methods.run import TRAINING_FILE
+from ropes.methods.run import MOVED_ANCHORS, TRAINING_FILE
 from ropes.methods.training.loop import SUMMARY
 from ropes.methods.training.registration import CLEANER_FOLDER
 
@@ -21,9 +22,12 @@ def write_training_summary(
     seconds: Mapping[str, float],
     anchors: int | None = None,
     poses: int | None = None,
+    moved: Ints | None = None,
     **more: Any,
 ) -> None:
     """Write the training summary of a fit, unless its folder has one: then no stage was trained in this call.
+
+    A summary of an earlier version gets its `moved` anchors.
 
     Args:
         context: of the fit.
@@ -32,10 +36,14 @@ def write_training_summary(
         seconds: stage → seconds; those of a cleaner are added.
         anchors: number used for training or held out; None for all of the training split.
         poses: number used for training or held out; None for all of the training split.
+        moved: anchors that the fit leaves out because a camera was at another place; None for none.
         more: further results of the method, for JSON.
     """
     run, path = context.run, context.folder / TRAINING_FILE
+    left_out = {} if moved is None or not len(moved) else {MOVED_ANCHORS: moved.tolist()}
     if path.exists():
+        if left_out and MOVED_ANCHORS not in (content := read_json(path)):
+            write_json(path, content | left_out)
         return
     if context.registration is not None and context.registration.is_cleaned:
         seconds = {CLEANER_FOLDER: read_json(context.folder / CLEANER_FOLDER / SUMMARY)["seconds"], **seconds}
@@ -46,6 +54,7 @@ def write_training_summary(
         "joints": list(run.joints),
         "stages": stages,
         **more,
+        **left_out,
         "registered": context.registration is not None,
         "settings": recipe_to_dict(run.recipe),
         "provenance": {

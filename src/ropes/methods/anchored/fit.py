@@ -136,7 +136,7 @@ def _fit(
     assert isinstance(recipe, EncoderRecipe)
     wanted = recipe.registration and has_one_background(dataset)
     images, registration = register(images, dataset.cameras, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
-    images, between = images.still_anchors(), None
+    images, moved, between = images.still_anchors(), images.moved_anchors, None
     if has_chains(dataset) and frames_per_move(dataset):
         moves = ImageCache(dataset, MOVES, recipe.encoder.input_size, progress=show)
         between = of_same_chains(moves_of(dataset, moves), images)
@@ -178,6 +178,7 @@ def _fit(
         **stage.steps_of(curves),
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
+        moved=moved,
     )
     return context.run
 

@@ -87,7 +87,7 @@ def fit(
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     wanted = recipe.registration and has_one_background(dataset)
     images, registration = register(images, dataset.cameras, wanted=wanted, show=show)
-    images = images.still_anchors()
+    images, moved = images.still_anchors(), images.moved_anchors
     fingerprint = _ae1_digest(Context(run, out, show, registration=registration))
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
@@ -142,7 +142,7 @@ def fit(
         student = _fit_student(context, kept, held, raw[0])
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, kept, parts[1].trusted_anchors())
-    write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
+    write_training_summary(context, dataset, stages=stages, seconds=seconds, moved=moved, **more)
     return context.run
 
 

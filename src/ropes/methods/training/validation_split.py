@@ -9,29 +9,36 @@ from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.recipe import anchors_of
-from ropes.methods.run import Run
+from ropes.methods.run import Run, read_moved_anchors
 
 
 def held_out_frames(run: Run, dataset: Dataset) -> Bools:
     """Mask of the training frames of a data set that the run was not trained on, (n,).
 
-    These are its held-out anchors and the anchors that its recipe excludes, or all frames of another data set.
+    These are its held-out anchors and the anchors that its recipe excludes, or all frames of another data set.  Anchors
+    that the fit left out because a camera was at another place are none of them: the run cannot read their images.
     """
     frames = dataset.frames("train")
     if run.data_checksum != dataset.checksum:
         return np.ones(len(frames), dtype=bool)
     recipe = run.recipe
-    used = first_anchors(frames.anchor, anchors_of(recipe))
+    mask, used = ~first_anchors(frames.anchor, anchors_of(recipe)), fitted_frames(run, dataset)
     if len(np.unique(frames.anchor[used])) < 2:
-        return ~used
+        return mask
     anchor, regime = frames.anchor[used], frames.regime[used]
     if run.method == "ldr":
         held = stratified_held_out(anchor, regime, recipe.val_fraction, run.seed)
     else:
         held = np.isin(anchor, held_out_anchors(anchor, recipe.val_fraction, run.seed))
-    mask = ~used
     mask[np.flatnonzero(used)[held]] = True
     return mask
+
+
+def fitted_frames(run: Run, dataset: Dataset) -> Bools:
+    """Mask of the training frames of the run's own data set that it was fitted on or held out, (n,)."""
+    anchor = dataset.frames("train").anchor
+    moved = read_moved_anchors(run.folder) if run.folder is not None else []
+    return first_anchors(anchor, anchors_of(run.recipe)) & ~np.isin(anchor, moved)
 
 
 def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
