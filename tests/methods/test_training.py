@@ -109,6 +109,39 @@ def test_an_interrupt_at_an_early_stop_loses_nothing(tmp_path: Path) -> None:
     assert len(stage.norms) == 2
 
 
+class Stops(Steep):
+    """Stops early at its second step."""
+
+    def after_step(self) -> None:
+        super().after_step()
+        if self.global_step == 2:
+            self.trainer.should_stop = True
+
+
+def test_a_kill_between_an_early_stop_and_its_weights_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    weights = []
+    for name in ("whole", "resumed"):
+        with torch.random.fork_rng(), monkeypatch.context() as patch:
+            torch.manual_seed(0)
+            stage = Stops(0.5)
+            if name == "resumed":
+                patch.setattr(loop, "SAVE_EVERY", 0.0)
+                patch.setattr(loop, "save_weights", killed)
+                with pytest.raises(KeyboardInterrupt):
+                    trained(stage, tmp_path / name)
+                patch.undo()
+                stage = Stops(0.5)
+            summary = trained(stage, tmp_path / name)
+        weights.append((float(stage.network.get_parameter("weight").detach()), summary["history"]))
+    assert weights[0] == weights[1]
+    assert weights[0][1]["steps"] == [1.0, 2.0]
+
+
 def test_new_weights_never_stand_beside_an_old_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained(Steep(0.5), tmp_path, "old")
 

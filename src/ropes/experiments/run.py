@@ -202,7 +202,8 @@ def run_experiment(
     precision = precision_of_fits(out, plan.precision)
     requested = set(product(labels, plan.seeds))
     fits = sorted(requested | finished(out, plan), key=by_number)
-    collect = partial(collect_results, plan, preset, out, fits, {})
+    cache: dict[Path, Results] = {}
+    collect = partial(collect_results, plan, preset, out, fits, cache)
     at_once: list[FitOfData] | None = [] if plan.at_once or cluster is not None or (processes or 1) > 1 else None
     for dataset in datasets:
         with timed(out, f"{dataset} simulate"):
@@ -215,6 +216,7 @@ def run_experiment(
         for label, seed in due:
             with torch_threads(_threads(out, dataset, label, seed)):
                 fit_and_evaluate(plan, out, dataset, label, seed, precision, timer=timed, show=show)
+            cache.pop(run_folder(out, dataset, label, seed), None)  # a stage of it may have been trained again
             collect()
     failed: UnfinishedError | None = None
     if at_once is not None:

@@ -92,6 +92,7 @@ class _Saver(pl.Callback):
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
         caught = self.signal is not None
         due = caught or time.monotonic() - self.last_save >= SAVE_EVERY * max(1.0, self.duration)
+        due = due and not self.ended  # a fit that resumed from there would take further steps
         if self.team is not None:
             self.team.decide(save=due, stop=trainer.should_stop or caught)
         if not due:
