@@ -103,6 +103,20 @@ def test_scene_and_colour_defaults_depend_on_the_renderer(
     assert calls[1][0][0].requested_renderer == renderer
 
 
+@pytest.mark.parametrize(
+    ("words", "renderer"),
+    [("", "mujoco"), ("--renderer pybullet", "pybullet"), ("--scene panda-gym", "mujoco"), ("--scene room", "mujoco")],
+)
+def test_external_setting_keeps_its_own_renderer_by_default(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, words: str, renderer: str
+) -> None:
+    calls = stub("ropes.data.generate.simulate")
+    theirs = replace(setting_named("panda-1c-independent"), requested_renderer="mujoco")
+    monkeypatch.setattr("ropes.simulation.settings.setting_named", lambda name: theirs)
+    assert cli.main(["simulate", "--setting", "theirs", "--anchors", "7", "--out", "D", *words.split()]) == 0
+    assert calls[0][0][0].requested_renderer == renderer
+
+
 def test_external_setting_keeps_its_own_scene_by_default(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = stub("ropes.data.generate.simulate")
     theirs = replace(setting_named("panda-1c-independent"), scene="room", colour=True)

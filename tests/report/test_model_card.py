@@ -31,13 +31,17 @@ def test_fit_command_in_the_card_gives_this_recipe() -> None:
     webcam = provenance | {"mesh": "simplified", "setting": {"camera_level": "webcam"}}
     filmed = commands(replace(content, image_shapes=((128, 128, 3),)), webcam, Calibration(np.ones(1), np.ones(1), 0))
     assert filmed[0].endswith("--seed 7 --camera webcam --colour --out data")
+    large = provenance | {"mesh": "simplified", "setting": {"image_size": 256, "renderer": "mujoco"}}
+    drawn = commands(content, large, Calibration(np.ones(1), np.ones(1), 0))[0]
+    assert "--setting panda-2c-independent --scene white --renderer mujoco --anchors 8000" in drawn
+    assert drawn.endswith("--seed 7 --image-size 256 --out data")
     words = shlex.split(fitted)[1:]
     parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
     assert isinstance(parsed, Fit)
     assert parsed.recipe == changed
     assert (parsed.method, parsed.seed) == ("anchored", 4)
     assert calibrated == "ropes calibrate run --data data --commanded"
-    for line in (simulated, calibrated):
+    for line in (simulated, drawn, calibrated):
         words = shlex.split(line)[1:]
         cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
 

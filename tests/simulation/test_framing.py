@@ -76,6 +76,17 @@ def test_nearest_view_just_contains_the_arm(small_robot: Robot) -> None:
     assert max_image_distance(small_robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
 
 
+def test_an_arm_far_from_its_base_has_a_nearest_view(small_urdf: Path) -> None:
+    mount = (
+        """<joint name="mount" type="fixed"><parent link="world"/><child link="base"/><origin xyz="-6 6 0"/></joint>"""
+    )
+    small_urdf.write_text(small_urdf.read_text().replace("</robot>", f'<link name="world"/>{mount}</robot>'))
+    robot, ranges = Robot(urdf=str(small_urdf), joints=("shoulder",)), {"shoulder": (-0.5, 0.5)}
+    camera = nearest_view(robot, ranges, name="cam45", yaw=45.0, pitch=-30.0)
+    assert max_image_distance(robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
+    assert np.linalg.norm(np.array(camera.target) - [-6, 6, 0.3]) < 0.5
+
+
 def test_arm_behind_the_camera_has_infinite_image_distance(small_robot: Robot) -> None:
     camera = Camera(name="c", target=(5.0, 0.0, 0.0), distance=1.0, yaw=-90.0, pitch=0.0, roll=0.0, fov=60.0)
     assert max_image_distance(small_robot, {"shoulder": (0.0, 0.1)}, camera) == np.inf

@@ -116,6 +116,7 @@ def test_small_meshes_are_not_simplified(square: Path) -> None:
         ("a.obj", "v 0 0 zero\nf 1 1 1\n", "is not a readable mesh"),
         ("a.obj", "v 0 0 0\n", r"is not a readable mesh \(no triangles\)"),
         ("a.obj", "v 0 0 0\nf 1 2 3\n", "is not a readable mesh"),
+        ("a.obj", "v 0 0 0\nv 1 0 0\nf 1 2\n", r"is not a readable mesh \(no triangles\)"),
         ("a.stl", "", "is not a readable mesh"),
         ("a.ply", "", "is not a mesh that PyBullet draws"),
     ],
@@ -134,6 +135,14 @@ def test_a_collada_mesh_is_read_in_metres(tmp_path: Path) -> None:
     surface = read_surface(Path(pybullet_data.getDataPath()) / "racecar" / "meshes" / "left_front_wheel.dae")
     np.testing.assert_allclose(np.ptp(surface.points, axis=0), [0.1, 0.1, 0.045], atol=2e-3)
     np.testing.assert_allclose(np.linalg.norm(surface.normals, axis=2), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("content", ["<COLLADA", '<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"/>'])
+def test_a_damaged_collada_mesh_is_refused(tmp_path: Path, content: str) -> None:
+    pytest.importorskip("collada")
+    (tmp_path / "a.dae").write_text(content)
+    with pytest.raises(UserError, match="is not a readable mesh"):
+        read_surface(tmp_path / "a.dae")
 
 
 def test_a_missing_collada_reader_names_its_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

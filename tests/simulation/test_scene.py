@@ -52,6 +52,15 @@ def test_pybullet_refuses_the_room_scene(small_robot: Robot, side_camera: Camera
         Scene(small_robot, [side_camera], 64, scene="room")
 
 
+def test_joints_that_the_robot_leaves_out_are_at_their_neutral_values(small_robot: Robot, side_camera: Camera) -> None:
+    fewer = replace(small_robot, joints=("shoulder",), neutral={"elbow": 0.3, "slide": 0.05})
+    with Scene(fewer, [side_camera], 32) as scene:
+        (one,) = scene.render_all([[0.7]])
+    with Scene(small_robot, [side_camera], 32) as scene:
+        (every,) = scene.render_all([[0.7, 0.3, 0.05]])
+    np.testing.assert_array_equal(one, every)
+
+
 def test_joints_that_a_pose_leaves_out_are_at_their_neutral_values(small_robot: Robot, side_camera: Camera) -> None:
     with Scene(small_robot, [side_camera], 32, joints=("slide", "shoulder")) as scene:
         two, other = scene.render_all([[0.05, 0.7], [0.05, -0.7]])

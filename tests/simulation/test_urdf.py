@@ -53,6 +53,18 @@ def test_missing_urdf_is_refused(tmp_path: Path) -> None:
         ("<robot><link name='a'/><link name='b'/></robot>", "one base link, this file has 2"),
         ("<robot><link name='a'><visual/></link></robot>", "is not a complete URDF file.*no geometry"),
         ("<robot><link name='a'/><joint name='j' type='fixed'/></robot>", "is not a complete URDF file"),
+        ("<robot><link/></robot>", "is not a complete URDF file: name is missing"),
+        ("<?xml version='1.0' encoding='unheard-of'?><robot/>", "is not a URDF file: unknown encoding"),
+        (
+            "<robot><link name='a'/><link name='b'/><joint name='j' type='revolute'><parent link='a'/>"
+            "<child link='b'/><axis xyz='0 1'/></joint></robot>",
+            "is not a complete URDF file: '0 1' has 2 numbers, not 3",
+        ),
+        (
+            "<robot><link name='a'><visual><geometry><sphere radius='1'/></geometry>"
+            "<material><color rgba='1 0 0'/></material></visual></link></robot>",
+            "is not a complete URDF file: '1 0 0' has 3 numbers, not 4",
+        ),
         (
             "<robot><link name='a'><visual><geometry><mesh filename='package://x/y.stl'/></geometry></visual>"
             "</link></robot>",
@@ -158,3 +170,13 @@ def test_missing_pybullet_is_reported_in_one_line(machine: str, hint: str, monke
         import_pybullet()
     assert hint in str(refused.value)
     assert ("C++ compiler" in str(refused.value)) == (machine == "arm64" or sys.version_info >= (3, 12))
+
+
+@pytest.mark.parametrize(("text", "scale"), [("0.001", [0.001] * 3), ("1 2 3", [1, 2, 3]), ("", [1, 1, 1])])
+def test_a_single_scale_of_a_mesh_is_that_of_all_axes(tmp_path: Path, text: str, scale: list[float]) -> None:
+    (tmp_path / "a.stl").touch()
+    mesh = f"<mesh filename='a.stl' scale='{text}'/>"
+    (tmp_path / "a.urdf").write_text(
+        f"<robot><link name='a'><visual><geometry>{mesh}</geometry></visual></link></robot>"
+    )
+    np.testing.assert_array_equal(read_urdf(tmp_path / "a.urdf").visuals[0].scale, scale)

@@ -244,13 +244,16 @@ class Simulate:
             assert name is not None
             setting = setting_named(name)
             level, colour = self._level or setting.camera_level, self.colour or setting.colour
-            self._renderer(self._scene(setting.scene), note)
+            scene, theirs = self._scene(setting.scene), setting.requested_renderer
+            renderer = self.renderer or (theirs if theirs in BACKGROUNDS[scene].functions else None)
+            if renderer is None:
+                self._renderer(scene, note)
             return replace(
                 setting,
-                scene=self._scene(setting.scene),
+                scene=scene,
                 camera_level=level,
                 colour=colour,
-                requested_renderer=self.renderer,
+                requested_renderer=renderer,
                 image_size=self.image_size or setting.image_size,
             )
         from ropes.simulation.arm import arm_setting

@@ -23,7 +23,7 @@ from ropes.report.page import render
 from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
 from ropes.report.words import RENDERERS, capitalised, degrees, fixed, rms
-from ropes.simulation.settings import PANDA
+from ropes.simulation.settings import PANDA, setting_named
 
 R = TypeVar("R", bound=MeasuredRow)
 
@@ -106,10 +106,14 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
         counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
         mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
         scene = "" if run.scene in (None, "white") else f" --scene {run.scene}"
-        level = provenance.get("setting", {}).get("camera_level", "clean")
+        setting = provenance.get("setting", {})
+        level, renderer = setting.get("camera_level", "clean"), setting.get("renderer")
         camera, colour = "" if level == "clean" else f" --camera {level}", " --colour" if run.channels > 1 else ""
-        options = f"--seed {provenance['seed']}{mesh}{camera}{colour}"
-        made.append(f"ropes simulate --setting {run.setting}{scene} {counts} {options} --out data")
+        drawn = f" --scene {run.scene or 'white'} --renderer {renderer}" if renderer else scene
+        side, usual = setting.get("image_size"), setting_named(run.setting).image_size
+        size = "" if side in (None, usual) else f" --image-size {side}"
+        options = f"--seed {provenance['seed']}{mesh}{camera}{colour}{size}"
+        made.append(f"ropes simulate --setting {run.setting}{drawn} {counts} {options} --out data")
     preset = run.recipe.preset
     changed = _options(asdict(run.recipe), asdict(recipe_of(run.method, preset)))
     fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"

@@ -117,7 +117,8 @@ def nearest_view(robot: Robot, ranges: Ranges, *, name: str, yaw: float, pitch: 
         pitch: degrees.
 
     Returns:
-        A camera whose target is the point of its optical axis nearest to the base's vertical axis.
+        A camera whose target is the point of its optical axis nearest to the base's vertical axis; where that is
+        behind the camera, because the arm is far from its base, the target is amid the arm.
     """
     camera = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
     right, up, forward = axes(camera)
@@ -130,6 +131,11 @@ def nearest_view(robot: Robot, ranges: Ranges, *, name: str, yaw: float, pitch: 
     position = across * right + upwards * up + along * forward
     level = np.hypot(forward[0], forward[1])
     distance = float(-(position[:2] @ forward[:2]) / level**2) if level > 1e-9 else float(-along)
+    if distance <= 0:
+        nearest, farthest = largest(
+            robot, ranges, lambda points: (points @ np.array([-forward, forward]).T).max(axis=1)
+        )
+        distance = float((farthest - nearest) / 2 - along)
     x, y, z = (round(float(value), 3) for value in position + round(distance, 3) * forward)
     return replace(camera, target=(x, y, z), distance=round(distance, 3))
 

@@ -68,8 +68,17 @@ def rotation(axis: Floats, angles: Floats) -> Floats:
 
 
 def numbers(text: str | None, default: tuple[float, ...]) -> Floats:
-    """The finite numbers of an attribute; `default` where it is missing or empty."""
-    return np.array([finite(x) for x in text.split()] if text else default)
+    """The finite numbers of an attribute, as many as `default`, which they are where it is missing or empty.
+
+    Raises:
+        ValueError: there are more or fewer, or a number is none.
+    """
+    if not text:
+        return np.array(default)
+    found = np.array([finite(x) for x in text.split()])
+    if len(found) != len(default):
+        raise ValueError(f"{text!r} has {len(found)} numbers, not {len(default)}")
+    return found
 
 
 def finite(text: str | float) -> float:

@@ -168,12 +168,12 @@ class Scene(ArmScene, BulletScene):
         """Set the arm to each pose in turn; yield the rows and columns around the arm in each view."""
         count = len(poses)
         if self._hulls:
-            points = visible_points(self._drawn_urdf, self._hulls, self.robot.joints, poses, {})
+            points = visible_points(self._drawn_urdf, self._hulls, self.robot.joints, poses, self.robot.neutral)
             windows = [view.windows(points) for view in self._views]
         else:
             windows = [[(slice(0, self._side), slice(0, self._side))] * count for _ in self._views]
-        values = self.urdf.positions(self.robot.joints, poses, {})
-        joints = tuple(dict.fromkeys((*self.robot.joints, *self.urdf.followers)))
+        values = self.urdf.positions(self.robot.joints, poses, self.robot.neutral)
+        joints = tuple(dict.fromkeys((*self.robot.joints, *self.robot.neutral, *self.urdf.followers)))
         rows = np.array([values[joint] for joint in joints]).reshape(len(joints), count).T
         for pose, *views in zip(rows.tolist(), *windows, strict=True):
             for joint, angle in zip(joints, pose, strict=True):

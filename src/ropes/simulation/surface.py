@@ -1,5 +1,6 @@
 """Reads and writes triangle meshes for PyBullet's renderer: one colour and at most one texture per file."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,16 @@ def read_surface(path: Path) -> Surface:
                 return _read_with_trimesh(path)
     except ImportError as error:
         raise UserError(f"reading {path} needs pycollada: pip install pycollada, or use --mesh full") from error
-    except (ValueError, IndexError, KeyError, TypeError) as error:
+    except _damages() as error:
         raise UserError(f"{path} is not a readable mesh ({error}); restore it") from error
     raise UserError(f"{path} is not a mesh that PyBullet draws: use .obj, .stl or .dae")
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """The errors of damaged files, with those of pycollada where a file needed it."""
+    errors = (ValueError, IndexError, KeyError, TypeError, AttributeError)
+    collada = sys.modules.get("collada")
+    return errors if collada is None else (*errors, collada.DaeError)
 
 
 def texture_of(path: Path) -> Path | None:
@@ -120,7 +128,9 @@ def _read_obj(path: Path) -> Surface:
     index = np.where(index < 0, index + np.repeat(before, sizes, axis=0), index - 1)
     spans = zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True)
     fans = [(start, start + k, start + k + 1) for start, size in spans for k in range(1, size - 1)]
-    triangles = index[np.array(fans, dtype=np.int64).reshape(-1, 3)]
+    if not fans:
+        raise ValueError("no triangles")
+    triangles = index[np.array(fans, dtype=np.int64)]
     faces, uvs, normals = np.moveaxis(triangles, -1, 0)
     points, directions = _numbers(lines["v"], 3), _numbers(lines["vn"], 3)
     return Surface(

@@ -142,7 +142,7 @@ def read_urdf(path: Path) -> Urdf:
     """
     try:
         root = ET.parse(path).getroot()
-    except (ET.ParseError, UnicodeDecodeError) as error:
+    except (ET.ParseError, UnicodeDecodeError, LookupError) as error:  # LookupError: no such encoding
         raise UserError(f"{path} is not a URDF file: {error}") from error
     if root.tag != "robot":
         raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
@@ -152,9 +152,9 @@ def read_urdf(path: Path) -> Urdf:
         joints = [read_joint(element) for element in root.findall("joint")]
         colours = _colours(root)
         visuals = [read_shape(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
+        links = [link.attrib["name"] for link in root.findall("link")]
     except (KeyError, ValueError) as error:
         raise incomplete(path, error) from error
-    links = [link.attrib["name"] for link in root.findall("link")]
     base, ordered = _tree(path, links, joints)
     ordered = follow(path, ordered)
     return Urdf(path=path, name=root.get("name") or path.stem, base=base, joints=ordered, visuals=tuple(visuals))
@@ -236,9 +236,9 @@ def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str,
     match shape.tag:
         case "mesh":
             mesh = find_mesh(path, shape.attrib["filename"])
-            scale = numbers(shape.get("scale"), (1, 1, 1))
+            scale = _scale(shape.get("scale"))
         case "box":
-            half = numbers(shape.attrib["size"], ()) / 2
+            half = numbers(shape.attrib["size"], (0, 0, 0)) / 2
         case "sphere":
             half = np.full(3, float(shape.attrib["radius"]))
         case "cylinder" | "capsule":
@@ -254,6 +254,12 @@ def read_shape(path: Path, link: str, element: ET.Element, colours: Mapping[str,
     if material is not None and (colour := _own_colour(material)) is None:
         colour = colours.get(material.get("name", ""))
     return Visual(link=link, origin=origin, mesh=mesh, scale=scale, corners=corners, kind=shape.tag, colour=colour)
+
+
+def _scale(text: str | None) -> Floats:
+    """The scale (3,) of a mesh; as in PyBullet, a single number is that of all axes."""
+    parts = text.split() if text else []
+    return numbers(" ".join(parts * 3 if len(parts) == 1 else parts), (1, 1, 1))
 
 
 def _tree(path: Path, links: list[str], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:
