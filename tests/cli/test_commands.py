@@ -69,6 +69,7 @@ def test_every_example_parses_as_its_command(name: str) -> None:
         ("calibrate R --labels l.csv --commanded", "--commanded needs --data, with images under each policy"),
         ("predict R --images D --split test-id --predictions a.npz", "--predictions is of the test poses"),
         ("evaluate R --data D --out E --calibration-poses 1", "--calibration-poses is 1; it must be 2 or more"),
+        ("evaluate R --data D --out E --test-poses 0", "--test-poses is 0; it must be 2 or more"),
         ("calibrate R --data D --level 1.5", "--level is 1.5; it must lie between 0 and 1"),
         ("predict R --images", "--images needs CAMERA=FILE"),
         ("predict R --images photos --urdf a.urdf", "--urdf needs --poses or --overlay"),

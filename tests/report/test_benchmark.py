@@ -43,6 +43,11 @@ def test_entries_are_sorted_by_budget_track_and_error(tmp_path: Path) -> None:
     assert "- better: 250 chains." in lines
 
 
+def test_level_of_intervals_is_not_rounded(tmp_path: Path) -> None:
+    put(tmp_path, "wide", (0.1,), level=0.995)
+    assert "of 99.5% |" in benchmark_markdown(tmp_path, TASK.name)
+
+
 def test_published_errors_are_roots_of_the_papers(tmp_path: Path) -> None:
     put(tmp_path, "mine", (0.1,))
     line = next(line for line in benchmark_markdown(tmp_path, TASK.name).splitlines() if "the paper's ROPES" in line)

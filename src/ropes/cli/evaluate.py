@@ -148,7 +148,7 @@ class Evaluate:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
-        at_least(2, calibration_poses=self.calibration_poses or 2, test_poses=self.test_poses or 2)
+        at_least(2, calibration_poses=self.calibration_poses, test_poses=self.test_poses)
         distinct(occlusions=self.occlusions or ())
         if self.occlusions is not None and not self.occlusions:
             raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ropes.common.arrays import Floats
+from ropes.common.units import percent
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.entry import Entry, read_entries
 from ropes.evaluation.benchmark.task import ANCHOR_SECONDS, TASKS, TRACKS, Task, budget_of, task_named
@@ -121,7 +122,7 @@ def _of_entry(entry: Entry, task: Task) -> _Line:
         joints = [scores[split][joint] for scores in entry.scores for joint in task.joints]
         mse = np.array([each.mse for each in joints]).reshape(len(entry.scores), -1)
         covered = [each.coverage for each in joints if each.coverage is not None]
-        words = {} if about.level is None else {"covered": f"{np.mean(covered):.0%} of {about.level:.0%}"}
+        words = {} if about.level is None else {"covered": f"{np.mean(covered):.0%} of {percent(about.level)}"}
         figures[split] = _Figures(mse=mse, mcc=float(np.mean([each.mcc for each in joints])), **words)
     return _Line(
         name=f"[{about.name}]({about.link})",

@@ -142,7 +142,7 @@ def read_urdf(path: Path) -> Urdf:
     """
     try:
         root = ET.parse(path).getroot()
-    except (ET.ParseError, UnicodeDecodeError, LookupError) as error:  # LookupError: no such encoding
+    except (ET.ParseError, ValueError, LookupError) as error:  # the last two: an encoding that is not read
         raise UserError(f"{path} is not a URDF file: {error}") from error
     if root.tag != "robot":
         raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
