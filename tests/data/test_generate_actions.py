@@ -1,5 +1,6 @@
 """Pairs before and after an action: what differs, what stays, what each split holds, the same bytes again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,9 @@ def test_odd_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
             made(tmp_path / "no", samples=samples, tests=tests)
     with pytest.raises(UserError, match="is affected by others in setting panda-2c-causal"):
         simulate_arm_actions(setting_named("panda-2c-causal"), out=tmp_path / "no", samples=4, progress=False)
+    webcam = replace(setting_named("panda-2c-independent"), camera_level="webcam")
+    with pytest.raises(UserError, match="clean cameras, and panda-2c-independent has webcam ones"):
+        simulate_arm_actions(webcam, out=tmp_path / "no", samples=4, progress=False)
     assert not (tmp_path / "no").exists()
 
 

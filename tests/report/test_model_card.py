@@ -35,13 +35,18 @@ def test_fit_command_in_the_card_gives_this_recipe() -> None:
     drawn = commands(content, large, Calibration(np.ones(1), np.ones(1), 0))[0]
     assert "--setting panda-2c-independent --scene white --renderer mujoco --anchors 8000" in drawn
     assert drawn.endswith("--seed 7 --image-size 256 --out data")
+    chained = {"chains": {"chains": 30, "turns": 5, "frames_per_move": 0}, "test_anchors": 500, "seed": 7}
+    moved = commands(content, chained | {"mesh": "simplified"}, Calibration(np.ones(1), np.ones(1), 0))[0]
+    assert "--chains 30 --frames-per-move 0 --test-anchors 500 --seed 7" in moved
+    stripped = commands(content, provenance | {"seed": None}, Calibration(np.ones(1), np.ones(1), 0))
+    assert stripped == [fitted, calibrated]
     words = shlex.split(fitted)[1:]
     parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
     assert isinstance(parsed, Fit)
     assert parsed.recipe == changed
     assert (parsed.method, parsed.seed) == ("anchored", 4)
     assert calibrated == "ropes calibrate run --data data --commanded"
-    for line in (simulated, drawn, calibrated):
+    for line in (simulated, drawn, moved, calibrated):
         words = shlex.split(line)[1:]
         cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
 

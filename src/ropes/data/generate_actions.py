@@ -137,10 +137,13 @@ def simulate_arm_actions(
         progress: show progress.
 
     Raises:
-        UserError: an argument out of range, a joint without a range or with a small one, or `out` holds something else.
+        UserError: an argument out of range, a joint without a range or with a small one, a setting whose cameras have
+            faults, or `out` holds something else.
     """
     _require_even(samples, test_samples)
     require_workers(workers)
+    if setting.camera_level != "clean":
+        raise UserError(f"pairs of an arm have clean cameras, and {setting.name} has {setting.camera_level} ones")
     setting = setting.with_renderer(building.begun_renderer(out))
     model = setting.splits["train"]
     ranges, urdf = _ranges(setting), locate(setting.robot.urdf)

@@ -96,14 +96,20 @@ def model_card(
 
 
 def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) -> list[str]:
-    """The commands that reproduce the estimator: simulate (only the package's settings), fit and calibrate.
+    """The commands that reproduce the estimator: simulate, fit and calibrate.
+
+    That to simulate is only there for the package's settings, and where the data set records its seed.
 
     Raises:
         UserError: the package has no such preset.
     """
     made = []
-    if run.setting in PANDA and {"anchors", "test_anchors", "seed"} <= provenance.keys():
-        counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
+    known, chains = provenance.get("seed") is not None and "test_anchors" in provenance, provenance.get("chains")
+    if run.setting in PANDA and known and (chains or "anchors" in provenance):
+        recorded = f"--anchors {provenance.get('anchors')}"
+        if chains:
+            recorded = f"--chains {chains['chains']} --frames-per-move {chains['frames_per_move']}"
+        counts = f"{recorded} --test-anchors {provenance['test_anchors']}"
         mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
         scene = "" if run.scene in (None, "white") else f" --scene {run.scene}"
         setting = provenance.get("setting", {})
