@@ -165,7 +165,7 @@ def test_custom_robot_records_the_images_of_a_folder_camera(
 class Sagging:
     """A class whose gripper stands a little below its goal, as under its own weight."""
 
-    joints = ("gripper", "shoulder")
+    joints: tuple[str, ...] = ("gripper", "shoulder")
 
     def __init__(self) -> None:
         self.goal = np.array([0.5, 0.0])

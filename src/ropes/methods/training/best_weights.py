@@ -55,7 +55,7 @@ class BestWeightsStage(Stage):
         candidates = [k for k, step in enumerate(curves["steps"]) if self.may_be_best(int(step))]
         return min(reversed(candidates), key=lambda k: curves[self.criterion][k])
 
-    def steps_of(self, curves: Mapping[str, Sequence[float]]) -> dict[str, int]:
+    def steps_of(self, curves: Mapping[str, Sequence[float]]) -> dict[str, Any]:
         """For the training summary: the step of the best record, and the planned number of steps."""
         return {"best_step": int(curves["steps"][self.best_record(curves)]), "planned_steps": self.steps}
 
