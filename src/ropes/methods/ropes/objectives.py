@@ -76,11 +76,11 @@ def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
 
     Deviation: with `decoded_logit_weight`, decoded codes must have the logits of the codes, a term that Eq. 3 does not
     have.  Why: reconstruction hardly needs what moves the codes little.  Effect: MCCs of .44 .48 .04 with one camera,
-    and .87 .35 .03 without the term (docs/eq3.md).
+    and .86 .35 .03 without the term (docs/eq3.md).
 
     Deviation: with `logit_weight`, as in row "ropes+logit" of Table 1, this term is added to Eq. 3.  Why: without
     perfect reconstruction, Eq. 3 alone is also solved by a decoder that moves along Δs_i for a coordinate i that its
-    encoder never uses.  Effect: MCCs of .99 .98 .94 with one camera instead of .87 .35 .03 (docs/eq3.md).
+    encoder never uses.  Effect: MCCs of .99 .98 .94 with one camera instead of .86 .35 .03 (docs/eq3.md).
     """
     return functional.mse_loss(coordinates, logits)
 
@@ -111,7 +111,7 @@ def score_loss(gradients: Tensor, scores: Tensor) -> Tensor:
 
     Deviation: with `score_weight` score differences are imposed on AE2's encoder, where Eq. 3 imposes them on its
     decoder.  Why: the decoder can satisfy Eq. 3 by steps that leave the surface of the codes, which no image takes.
-    Effect: MCCs of .99 .98 .84 with one camera instead of .87 .35 .03 (docs/eq3.md).
+    Effect: MCCs of .99 .98 .84 with one camera instead of .86 .35 .03 (docs/eq3.md).
     """
     apart, whole = (values.square().flatten(2).sum(-1).mean(1) for values in (gradients - scores, scores))
     return (apart / whole.clamp_min(_TINY)).sum()
