@@ -102,8 +102,7 @@ class Arm:
         self.streams = Streams(self._take, self._close)
 
     def __enter__(self) -> Self:
-        self.bus.plug()
-        self._link()
+        self._plug()
         write_calibration(self.folder)
         self.streams.__enter__()
         return self
@@ -115,10 +114,10 @@ class Arm:
     def replug(self) -> None:
         """Open the serial line again, with the servos where they stand and their torque off."""
         self.bus = self.bus.again()
-        self.bus.plug()
-        self._link()
+        self._plug()
 
-    def _link(self) -> None:
+    def _plug(self) -> None:
+        self.bus.plug()
         self.port.unlink(missing_ok=True)
         self.port.symlink_to(self.bus.port)
 

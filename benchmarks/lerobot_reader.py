@@ -7,7 +7,7 @@ table is written to docs/data.md. Other episodes, tasks, shapes or values end it
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ import numpy as np
 
 from benchmarks.figures import keep, options, table
 from ropes.causal.scm import Regime
+from ropes.common.arrays import Floats
 from ropes.common.files import read_json
 from ropes.data import schema
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.writer import write_arrays
 
@@ -67,6 +69,41 @@ def make(made: str | Callable[[Path], None], path: Path) -> None:
         raise RuntimeError(f"ropes {made}: code {code}")
 
 
+def differences(theirs: Any, ours: Dataset, split: str) -> Iterator[tuple[list[Floats], float]]:
+    """Each frame of a split as LeRobot's loader has it, beside what ropes reads.
+
+    Args:
+        theirs: LeRobot's data set.
+        ours: the same frames, row by row.
+        split: of ours.
+
+    Yields:
+        Differences of the grey levels, (H, W, C) for each camera, and the greatest difference of an angle, radians; 0
+        without angles.
+
+    Raises:
+        AssertionError: LeRobot has another episode, task or shape.
+    """
+    chosen = ours.frames(split)
+    images = dict(zip(ours.cameras, ours.read_cameras(chosen.index), strict=True))
+    states = ours.states(split) if ours.state_names else None
+    for k, row in enumerate(chosen.index):
+        item = theirs[int(row)]
+        assert int(item["episode_index"]) == chosen.anchor[k]
+        assert item["task"] == ours.tasks[chosen.regime[k]]
+        levels = []
+        for camera, own in images.items():
+            read = item[schema.IMAGES + camera].numpy().transpose(1, 2, 0) * 255
+            known = own[k] if own[k].ndim == 3 else own[k][..., None]
+            assert read.shape == known.shape
+            levels.append(np.abs(read - known))
+        angle = 0.0
+        if states is not None:
+            state = np.atleast_1d(item[schema.STATE].numpy())
+            angle = float(np.abs(state - states[k].astype(np.float32)).max())
+        yield levels, angle
+
+
 def compared(path: Path) -> dict[str, Any]:
     """A data set as LeRobot reads it, beside what ropes reads.
 
@@ -82,23 +119,12 @@ def compared(path: Path) -> dict[str, Any]:
     level = angle = 0.0
     frames = 0
     for split, episodes in ours.splits.items():
-        chosen = ours.frames(split)
-        images = dict(zip(ours.cameras, ours.read_cameras(chosen.index), strict=True))
-        states = ours.states(split) if ours.state_names else None
-        for k, row in enumerate(chosen.index):
-            item = theirs[int(row)]
-            assert int(item["episode_index"]) == chosen.anchor[k]
-            assert chosen.anchor[k] in episodes
-            assert item["task"] == ours.tasks[chosen.regime[k]]
-            for camera, own in images.items():
-                read = item[schema.IMAGES + camera].numpy().transpose(1, 2, 0) * 255
-                known = own[k] if own[k].ndim == 3 else own[k][..., None]
-                assert read.shape == known.shape
-                level = max(level, float(np.abs(read - known).max()))
-            if states is not None:
-                state = np.atleast_1d(item[schema.STATE].numpy())
-                angle = max(angle, float(np.abs(state - states[k].astype(np.float32)).max()))
-        frames += len(chosen)
+        anchors = ours.frames(split).anchor
+        assert np.isin(anchors, list(episodes)).all()
+        for levels, apart in differences(theirs, ours, split):
+            level = max(level, *(float(each.max()) for each in levels))
+            angle = max(angle, apart)
+        frames += len(anchors)
     assert theirs.num_frames == frames
     assert theirs.num_episodes == sum(map(len, ours.splits.values()))
     return {"frames": frames, "episodes": theirs.num_episodes, "level": level, "angle": angle}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import keep, options, table
+from benchmarks.lerobot_reader import differences
 from ropes.common.arrays import Floats, Images
 from ropes.data import schema
 from ropes.data.layout import open_dataset
@@ -86,19 +87,16 @@ def compared(source: Path, imported: Path) -> dict[str, Any]:
 
     theirs, ours = LeRobotDataset(repo_id="local/made", root=source), open_dataset(imported)
     [split] = ours.splits
-    chosen, states = ours.frames(split), ours.states(split)
-    images = dict(zip(ours.cameras, ours.read_cameras(chosen.index), strict=True))
-    assert theirs.num_frames == len(chosen) == ANCHORS * len(TASKS)
-    greatest, angle, means = 0.0, 0.0, list[float]()
-    for k in range(len(chosen)):
-        item = theirs[k]
-        assert int(item["episode_index"]) == chosen.anchor[k]
-        assert item["task"] == ours.tasks[chosen.regime[k]]
-        angle = max(angle, float(np.abs(item[schema.STATE].numpy() - states[k].astype(np.float32)).max()))
-        for camera, own in images.items():
-            apart = np.abs(item[schema.IMAGES + camera].numpy().transpose(1, 2, 0) * 255 - own[k])
-            greatest, means = max(greatest, float(apart.max())), [*means, float(apart.mean())]
-    return {"frames": len(chosen), "greatest": greatest, "mean": float(np.mean(means)), "angle": angle}
+    frames = list(differences(theirs, ours, split))
+    assert theirs.num_frames == len(frames) == ANCHORS * len(TASKS)
+    assert ours.state_names
+    levels = [each for of_frame, _ in frames for each in of_frame]
+    return {
+        "frames": len(frames),
+        "greatest": max(float(each.max()) for each in levels),
+        "mean": float(np.mean([each.mean() for each in levels])),
+        "angle": max(angle for _, angle in frames),
+    }
 
 
 def written(found: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ import threading
 import time
 import tty
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Self
 
 _HEADER, _BROADCAST = b"\xff\xff", 0xFE
@@ -100,9 +99,7 @@ class ServoBus:
         self.plug()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.unplug()
 
     def unplug(self) -> None:

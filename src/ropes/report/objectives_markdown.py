@@ -37,7 +37,7 @@ def objectives_markdown(found: Results) -> str:
         f"for each joint and {ANCHORS:,} training anchors."
     )
     columns = (
-        f"MSE in rad² with a line fitted on 1,000 labels, and MCC in brackets; after a semicolon the MCC of "
+        "MSE in rad² with a line fitted on 1,000 labels, and MCC in brackets; after a semicolon the MCC of "
         "the best assignment of coordinates to joints, where it differs. Bold where it reaches the paper's ROPES. "
         "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
         "two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
