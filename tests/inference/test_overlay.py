@@ -61,6 +61,21 @@ def test_camera_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -
     assert known_cameras(run_of()) == {}
 
 
+@pytest.mark.parametrize(
+    ("camera", "message"),
+    [
+        ({"name": "cam7"}, r"has none of the run's cameras \(cam135, cam45\); it has cam7"),
+        ({"width": 12}, "camera cam45 has images of 12×9 pixels, those of the run are 16×16, another aspect ratio"),
+    ],
+    ids=["name", "aspect ratio"],
+)
+def test_camera_file_of_other_cameras_is_refused(camera: dict[str, object], message: str, tmp_path: Path) -> None:
+    record = {**Pinhole.of(ABOVE, 9).to_record(), "name": "cam45", **camera}
+    write_json(tmp_path / "c.json", {"cameras": [record]})
+    with pytest.raises(UserError, match=message):
+        known_cameras(run_of(cameras=("cam135", "cam45")), file=tmp_path / "c.json")
+
+
 def test_calibration_without_extrinsics_is_not_damage(tmp_path: Path) -> None:
     record = Pinhole.of(ABOVE, 9).to_record()
     imported = {"name": "right", **{name: value for name, value in record.items() if name != "extrinsics"}}

@@ -40,10 +40,12 @@ def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = 
     of the run's simulated setting.
 
     Raises:
-        UserError: the file is missing or damaged, or the data set's description of a camera is.
+        UserError: the file is missing or damaged, or the data set's description of a camera is; or the file has none of
+            the run's cameras, or one whose images have another aspect ratio.
     """
     if file is not None:
         found = read_pinholes(file)
+        _require_cameras(run, found, file)
     elif dataset is not None:
         records = (dataset.provenance or {}).get("cameras", [])
         try:
@@ -56,6 +58,24 @@ def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = 
     else:
         found = {}
     return {name: camera for name, camera in found.items() if name in run.cameras}
+
+
+def _require_cameras(run: Run, found: Mapping[str, Pinhole], file: Path) -> None:
+    """Check that a file describes cameras of the run, at the aspect ratio of their images."""
+    shapes = dict(zip(run.cameras, run.shapes, strict=True))
+    if not shapes.keys() & found:
+        raise UserError(
+            f"{file} has none of the run's cameras ({', '.join(shapes)}); it has {', '.join(found) or 'none'}"
+        )
+    for name, camera in found.items():
+        if name not in shapes:
+            continue
+        height, width = shapes[name][:2]
+        if abs(camera.width * height - camera.height * width) > max(camera.height, camera.width):  # more than a pixel
+            raise UserError(
+                f"{file}: camera {name} has images of {camera.width}×{camera.height} pixels, those of the run are "
+                f"{width}×{height}, another aspect ratio; describe the camera after cropping and rotation"
+            )
 
 
 class Overlay:

@@ -1,5 +1,6 @@
 """Robust linear fit of frames to a background: gain and offset of each channel, shift and rotation."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -74,13 +75,27 @@ def other_place(frames: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         bool (n, ...), and the best shift, down and right in whole pixels, (n, ..., 2).
     """
-    cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
-    match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
+    match = _phase_correlation(frames, background)
     around = match.roll((NEAR, NEAR), dims=(-2, -1))[..., : 2 * NEAR + 1, : 2 * NEAR + 1].amax((-2, -1))
     peak, index = match.flatten(-2).max(-1)
     height, width = frames.shape[-2:]
     place, size = torch.stack([index // width, index % width], dim=-1), index.new_tensor([height, width])
     return peak > _BETTER * around, torch.where(place > size // 2, place - size, place)
+
+
+def match_strength(frames: Tensor, background: Tensor) -> Tensor:
+    """Largest phase correlation of frames with a background, (n, ...); about 1 if they have nothing in common.
+
+    The phase correlation of unrelated images has the standard deviation 1/√N at each of its N places, so the unit is
+    √(2 ln N / N), the expected maximum.  Arguments as of `other_place`.
+    """
+    places = frames.shape[-2] * frames.shape[-1]
+    return _phase_correlation(frames, background).amax((-2, -1)) / math.sqrt(2 * math.log(places) / places)
+
+
+def _phase_correlation(frames: Tensor, background: Tensor) -> Tensor:
+    cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
+    return torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
 
 
 def sampling_grid(moves: Tensor, size: tuple[int, int]) -> Tensor:

@@ -105,7 +105,7 @@ def camera_sentence(found: Check, camera: CameraDrift) -> str:
     light = f"light {_signed(camera.light_change, 2)} stops"
     if camera.moved:
         return f"Camera {camera.camera}: moved by {_moves(found, camera)}, against {found.compared}; {light}."
-    largest = fixed(float(np.max(camera.shift)), 1)
+    largest = fixed(float(np.nanmax(camera.shift)), 1)
     return f"Camera {camera.camera}: within {largest} pixels of {found.compared}; {light}."
 
 

@@ -56,6 +56,22 @@ def test_the_light_is_that_of_the_median_frame() -> None:
     assert abs(found.light_change - 2.2 * np.log2(0.8)) < 0.2
 
 
+def test_covered_frames_are_no_move() -> None:
+    still, rng = shaken(), np.random.default_rng(2)
+    covered = still.clone()
+    covered[20:34] = torch.from_numpy(rng.integers(0, 255, covered[20:34].shape, dtype=np.uint8))  # noise
+    covered[50:] = 3  # dark
+    found = camera_drift("left", covered, Registration.of_camera(still))
+    assert not found.moved
+    assert found.known
+    assert np.flatnonzero(np.isnan(found.shift)).tolist() == [*range(20, 34), *range(50, FRAMES)]
+    assert found.unseen == 14 + FRAMES - 50
+    assert abs(found.light_change) < 0.1
+    covered[34:50] = torch.roll(still[34:50], 3, dims=3)
+    (stretch,) = camera_drift("left", covered, Registration.of_camera(still)).stretches
+    assert (stretch.first, stretch.last) == (34, 49)
+
+
 def test_nobody_can_tell_before_a_plain_wall() -> None:
     plain = torch.full((40, 1, 64, 64), 128, dtype=torch.uint8)
     found = camera_drift("left", plain, Registration.of_camera(plain))
@@ -68,7 +84,7 @@ def test_a_knock_that_goes_back_is_one_stretch() -> None:
     rng = np.random.default_rng(0)
     moves = 0.1 * rng.normal(size=(100, 3))
     moves[40:60, 0] += 5
-    distance, (stretch,), bound = moved_stretches(moves, 1.0)
+    distance, (stretch,), bound = moved_stretches(moves, 1.0, np.ones(100, bool))
     assert (stretch.first, stretch.last) == (40, 59)
     assert abs(stretch.pixels - 5) < 0.3
     assert distance.shape == (100,)
@@ -77,6 +93,6 @@ def test_a_knock_that_goes_back_is_one_stretch() -> None:
 
 def test_a_shaking_camera_needs_a_larger_move() -> None:
     moves = 2.0 * np.random.default_rng(1).normal(size=(200, 3))
-    _, stretches, bound = moved_stretches(moves, 1.0)
+    _, stretches, bound = moved_stretches(moves, 1.0, np.ones(200, bool))
     assert bound > 3
     assert stretches == ()

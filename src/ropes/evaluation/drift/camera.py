@@ -9,7 +9,7 @@ from scipy import ndimage
 from torch import Tensor
 
 from ropes.common.arrays import Floats
-from ropes.models.alignment import other_place
+from ropes.models.alignment import match_strength, other_place
 from ropes.models.frame_changes import MAD_TO_STD
 from ropes.models.registration import Registration
 from ropes.simulation.camera_model import GAMMA
@@ -23,6 +23,8 @@ _SIDE = 128
 _MEDIAN_ERROR = 1.2533
 #: Root mean square slope of a background below which no shift can be measured, levels a pixel.
 _LEAST_SLOPE = 1.0
+#: Running median of `match_strength` below which frames do not show the background.
+_LEAST_MATCH = 1.1
 #: Frames that are registered at a time.
 _CHUNK = 128
 #: Change of the light that counts, stops.
@@ -51,11 +53,11 @@ class CameraDrift:
 
     Attributes:
         camera: its name.
-        shift: running median of the distance from the usual place, pixels of the camera's images, (n,); NaN where the
-            background has too few edges to tell.
+        shift: running median of the distance from the usual place, pixels of the camera's images, (n,); NaN where a
+            frame does not show the background, and everywhere if the background has too few edges to tell.
         stretches: frames in which the camera stood elsewhere, in order.
         tolerated: distance that counts as the same place, pixels.
-        light: change of the light in each frame, stops, (n,); NaN where the background has too few edges to tell.
+        light: change of the light in each frame, stops, (n,); NaN where `shift` is.
     """
 
     camera: str
@@ -71,13 +73,18 @@ class CameraDrift:
 
     @property
     def known(self) -> bool:
-        """Whether the background has enough edges to tell."""
-        return not bool(np.isnan(self.shift).any())
+        """Whether the background has enough edges to tell, and frames show it."""
+        return not bool(np.isnan(self.shift).all())
+
+    @property
+    def unseen(self) -> int:
+        """Number of frames that do not show the background: covered, dark or noisy."""
+        return int(np.isnan(self.shift).sum())
 
     @property
     def light_change(self) -> float:
-        """Median change of the light over the frames, stops; NaN where the background has too few edges to tell."""
-        return float(np.median(self.light))
+        """Median change of the light over the frames, stops; NaN if it is not known."""
+        return float(np.nanmedian(self.light)) if self.known else np.nan
 
 
 @torch.no_grad()
@@ -88,7 +95,8 @@ def camera_drift(
 
     The parameters of `Registration.estimate` less their mean give shift and rotation.  Where a frame matches the
     background best at another place, by phase correlation, that place is the shift.  The three components are smoothed
-    by a running median of nine frames, so that a move is found within ten.
+    by a running median of nine frames, so that a move is found within ten.  Frames that do not match the background
+    at any place, see `match_strength`, do not count.
 
     Args:
         camera: its name.
@@ -103,12 +111,14 @@ def camera_drift(
     channels = registration.channels
     planes = slice(view * channels, (view + 1) * channels)
     background = registration.background[planes]
-    found, far, places = [], [], []
+    found, far, places, matches = [], [], [], []
     for start in range(0, len(frames), _CHUNK):
         levels = frames[start : start + _CHUNK].float().div_(255)
         found.append(registration.estimate(levels)[:, view])
         grey = levels[:, planes].mean(1)
-        elsewhere, place = other_place(grey - grey.mean((1, 2), keepdim=True), background.mean(0))
+        grey -= grey.mean((1, 2), keepdim=True)
+        elsewhere, place = other_place(grey, background.mean(0))
+        matches.append(match_strength(grey, background.mean(0)))
         far.append(elsewhere)
         places.append(place)
     parameters = torch.cat(found).double().cpu().numpy()
@@ -119,26 +129,34 @@ def camera_drift(
     moves[is_far] = np.column_stack([torch.cat(places).double().cpu().numpy()[is_far], np.zeros(is_far.sum())])
     moves *= scale
     light = _light(parameters, usual, background, channels)
-    shift, stretches, tolerated = moved_stretches(moves, TOLERATED * max(1.0, scale * frames.shape[-1] / _SIDE))
-    if not _textured(background):
-        shift, stretches, light = np.full(len(frames), np.nan), (), np.full(len(frames), np.nan)
+    seen = ~unseen_frames(torch.cat(matches).double().cpu().numpy()) & _textured(background)
+    tolerated = TOLERATED * max(1.0, scale * frames.shape[-1] / _SIDE)
+    shift, stretches, tolerated = moved_stretches(moves, tolerated, seen)
+    light[~seen] = np.nan
     return CameraDrift(camera=camera, shift=shift, stretches=stretches, tolerated=tolerated, light=light)
 
 
-def moved_stretches(moves: Floats, tolerated: float) -> tuple[Floats, tuple[Stretch, ...], float]:
+def moved_stretches(
+    moves: Floats, tolerated: float, seen: NDArray[np.bool_]
+) -> tuple[Floats, tuple[Stretch, ...], float]:
     """Where the running median of the moves leaves the usual place.
 
     Args:
         moves: components of each frame's move, (n, c), pixels.
         tolerated: least distance that counts as a move, pixels.
+        seen: frames whose moves count, bool (n,).
 
     Returns:
-        Running median of the distance, (n,), pixels; the stretches of at least five frames beyond the bound; and the
-        bound: `tolerated`, or five standard errors of a running median where frames shake more than that.
+        Running median of the distance, (n,), pixels, NaN in other frames; the stretches of at least five frames beyond
+        the bound; and the bound: `tolerated`, or five standard errors of a running median where frames shake more.
     """
+    distance, rows_seen = np.full(len(moves), np.nan), np.flatnonzero(seen)
+    if len(rows_seen) == 0:
+        return distance, (), tolerated
+    moves = moves[rows_seen]
     smooth = ndimage.median_filter(moves, size=(_WINDOW, 1), mode="nearest")
-    distance = np.asarray(np.linalg.norm(smooth, axis=1))
-    shake = np.diff(moves, axis=0)
+    distance[rows_seen] = np.linalg.norm(smooth, axis=1)
+    shake = np.diff(moves, axis=0) if len(moves) > 1 else np.zeros_like(moves)
     noise = MAD_TO_STD * float(np.median(np.abs(shake - np.median(shake, axis=0)), axis=0).max()) / np.sqrt(2)
     bound = max(tolerated, _ERRORS * _MEDIAN_ERROR * noise / np.sqrt(_WINDOW))
     labels, count = ndimage.label(distance > bound)
@@ -150,6 +168,16 @@ def moved_stretches(moves: Floats, tolerated: float) -> tuple[Floats, tuple[Stre
             pixels, most = float(np.median(distance[rows])), float(distance[rows].max())
             stretches.append(Stretch(first=first, last=last, pixels=pixels, most=most))
     return distance, tuple(stretches), bound
+
+
+def unseen_frames(strength: Floats) -> NDArray[np.bool_]:
+    """Frames that do not show the background, from their `match_strength` (n,): where its running median is low.
+
+    Single frames with a low match, as noise brings them about, show it.
+    """
+    low = ndimage.median_filter(strength, size=_WINDOW, mode="nearest") <= _LEAST_MATCH
+    beside = ndimage.binary_dilation(low, iterations=_WINDOW // 2)
+    return np.asarray(low | (beside & (strength <= _LEAST_MATCH)))
 
 
 def _textured(background: Tensor) -> bool:

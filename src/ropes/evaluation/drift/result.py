@@ -152,6 +152,12 @@ class Check:
         for each in self.cameras:
             if not each.known:
                 notes.append(f"Camera {each.camera}: the background has too few edges to tell whether it moved.")
+            elif each.unseen:
+                frames = f"{each.unseen} of {len(each.shift)} frames"
+                notes.append(
+                    f"Camera {each.camera}: {frames} do not show its background (covered, dark or noisy), so they do "
+                    "not tell whether it moved."
+                )
             if abs(each.light_change) > LIGHT_CHANGED:
                 notes.append(f"Camera {each.camera}: the light changed by {each.light_change:+.2f} stops.")
         if self.frames.lag:
@@ -236,6 +242,7 @@ class Check:
                     "moved": camera.moved if camera.known else None,
                     "stretches": stretches,
                     "tolerated_pixels": round(camera.tolerated, 2),
+                    "unseen_frames": camera.unseen,
                     "light_stops": round(camera.light_change, 3) if camera.known else None,
                 }
             )
