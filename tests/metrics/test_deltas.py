@@ -65,6 +65,11 @@ def test_principal_plane_preserves_lengths_within_it() -> None:
     np.testing.assert_allclose(np.linalg.norm(plane, axis=1), np.linalg.norm(DELTAS[:, [0, 2]], axis=1))
 
 
+def test_a_plane_of_one_delta_or_of_one_dimension_has_two_columns() -> None:
+    np.testing.assert_allclose(np.abs(principal_axes([[3.0, 4.0]])), [[5.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(np.abs(principal_axes([[2.0], [-1.0]])), [[2.0, 0.0], [1.0, 0.0]])
+
+
 @pytest.mark.parametrize("given", [([[1.0]], []), ([1.0], ["a"]), ([[np.nan]], ["a"]), (np.zeros((0, 3)), [])])
 def test_incomparable_deltas_raise(given: tuple[ArrayLike, ArrayLike]) -> None:
     with pytest.raises(ValueError, match="delta"):

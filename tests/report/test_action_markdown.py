@@ -152,6 +152,17 @@ def test_held_out_choices_are_compared_one_by_one(told: Results) -> None:
     assert "| single objects, others held out | deltas of whole images | 2 |" in text
 
 
+def test_recall_and_seconds_of_a_held_out_choice_are_means_over_seeds() -> None:
+    first = next(iter(RANDOM_HOLD_OUTS))
+    rows = [
+        replace(row("sms", seed, 0.5, first, recall={split: {"open": share} for split in _SPLITS}), seconds=seconds)
+        for seed, share, seconds in ((0, 0.5, 10.0), (1, 0.9, 30.0))
+    ]
+    (averaged,) = in_order(rows)[DRAWN]["sms"]
+    assert averaged.recall == {split: {"open": pytest.approx(0.7)} for split in _SPLITS}
+    assert averaged.seconds == 20.0
+
+
 def test_pictures_of_a_held_out_choice_are_found(tmp_path: Path) -> None:
     first = next(iter(RANDOM_HOLD_OUTS))
     arrays: dict[str, NDArray[Any]] = {

@@ -10,7 +10,7 @@ Source: Liu et al. 2023.
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,17 @@ from PIL import Image, UnidentifiedImageError
 
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, hold_out, symmetric_antonyms
+from ropes.simulation.actions import (
+    COMPOSITIONAL,
+    IID,
+    SPLITS,
+    TRAIN,
+    VALIDATION,
+    Action,
+    HeldOut,
+    hold_out,
+    symmetric_antonyms,
+)
 
 #: Pairs of opposite verbs, of both data sets.
 RECORDED_ANTONYMS = symmetric_antonyms(
@@ -99,7 +109,9 @@ def _procthor_tables(folder: Path) -> list[Path]:
 def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:
     """Split → indices into `pairs`, and the actions held out from training.
 
-    A verb with fewer than two training pairs is in no split: it can be neither contrasted nor predicted.
+    A verb with fewer than two training pairs is in no split: it can be neither contrasted nor predicted.  Nor is a
+    held-out combination without a training pair of its antonym on the same noun, or of its verb on another noun; all of
+    these pairs may be in scenes of validation and test.
 
     Deviation: training and the test in distribution share no scene (training and the tests under shift may); verbs are
     not balanced; numbers of held-out nouns are rounded, not truncated.  Why: pairs of one scene look similar.
@@ -124,11 +136,20 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
         scene: IID if k < tests else VALIDATION if k < tests + validations else TRAIN for k, scene in enumerate(order)
     }
     of_pair = [held_out.split_of(pair.action) or of_scene[pair.scene] for pair in pairs]
-    training_verbs = Counter(pair.action.verb for pair, split in zip(pairs, of_pair, strict=True) if split == TRAIN)
+    trained = Counter(pair.action for pair, split in zip(pairs, of_pair, strict=True) if split == TRAIN)
+    training_verbs = Counter(action.verb for action in trained.elements())
     for index, (pair, split) in enumerate(zip(pairs, of_pair, strict=True)):
-        if training_verbs[pair.action.verb] > 1:
-            splits[split].append(index)
+        if training_verbs[pair.action.verb] < 2 or (split == COMPOSITIONAL and not _composed(pair.action, trained)):
+            continue
+        splits[split].append(index)
     return splits, held_out
+
+
+def _composed(action: Action, trained: Collection[Action]) -> bool:
+    """Whether training has the antonym of an action on the same noun, and its verb on another noun."""
+    opposite = RECORDED_ANTONYMS.get(action.verb)
+    elsewhere = any(other.verb == action.verb and other.noun != action.noun for other in trained)
+    return elsewhere and opposite is not None and Action(opposite, action.noun) in trained
 
 
 def picture(folder: Path, name: str, box: tuple[int, int, int, int] | None, size: int) -> np.ndarray:
@@ -162,7 +183,7 @@ def _procthor(table: Path) -> Iterator[RecordedPair]:
             raise UserError(f"{where}: figure {figure!r} is not NNNNN_second_NOUN_verb")
         try:
             xmin, ymin, xmax, ymax = (round(float(text)) for text in corners)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:  # the latter for infinite corners
             raise UserError(f"{where}: box {', '.join(corners)} is not four numbers") from error
         yield RecordedPair(
             before=f"{scene}/color/{first}first.png",

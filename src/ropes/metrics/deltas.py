@@ -85,10 +85,14 @@ def nearest(queries: ArrayLike, reference: ArrayLike, count: int) -> NDArray[np.
 
 
 def principal_axes(deltas: ArrayLike, count: int = 2) -> Floats:
-    """Uncentred projection of deltas (n, l) on their first right singular vectors, (n, count); no change maps to 0."""
+    """Uncentred projection of deltas (n, l) on their first right singular vectors, (n, count); no change maps to 0.
+
+    Fewer deltas or dimensions than `count` have that many directions alone; the other columns are 0.
+    """
     values = np.asarray(deltas, dtype=np.float64)
     _, _, axes = np.linalg.svd(values, full_matrices=False)
-    projected: Floats = values @ axes[:count].T
+    projected: Floats = np.zeros((len(values), count))
+    projected[:, : len(axes)] = values @ axes[:count].T
     return projected
 
 

@@ -113,6 +113,8 @@ def _by_choice(rows: Sequence[ActionRow]) -> list[ActionRow]:
     return [
         replace(
             own[0],
+            seconds=known_mean([row.seconds for row in own]),
+            recall={split: _mean_recall([row.recall.get(split, {}) for row in own]) for split in own[0].recall},
             accuracy={split: known_mean([row.accuracy.get(split) for row in own]) for split in own[0].accuracy},
             cosines={kind: known_mean([row.cosines.get(kind) for row in own]) for kind in own[0].cosines},
             active=known_mean([row.active for row in own]),
@@ -120,6 +122,11 @@ def _by_choice(rows: Sequence[ActionRow]) -> list[ActionRow]:
         )
         for _, own in sorted(grouped(rows, lambda row: row.setup).items())
     ]
+
+
+def _mean_recall(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Verb → mean over training seeds of its recall."""
+    return {verb: known_mean([each.get(verb) for each in shares]) for verb in shares[0]}
 
 
 def of_an_arm(methods: Methods) -> bool:
