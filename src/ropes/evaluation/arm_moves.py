@@ -95,7 +95,8 @@ def evaluate_estimator(
 ) -> Results:
     """Evaluate the deltas of a joint-angle estimator: differences of its coordinates.
 
-    The predicted verb is that of the nearest mean direction of the training pairs.
+    Each coordinate's differences are divided by their standard deviation over the training pairs.  The predicted verb
+    is that of the nearest mean direction of the training pairs.
 
     Args:
         run: folder of a run of joint angles.

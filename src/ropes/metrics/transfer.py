@@ -52,6 +52,9 @@ def transfer_errors(
     forests are LightGBM's; a forest has 100 trees of at most 255 leaves.  Why: that is several times faster, and the
     paper names no sizes.  Effect: not measured.
 
+    Deviation: from 100 samples on, networks are fitted on nine tenths of them and stop when the R² of the last tenth no
+    longer rises.  Why: fits are shorter, and the paper names no rule.  Effect: not measured.
+
     Deviation: codes are divided by their standard deviation over up to 10,000 training images of the encoder (for an
     arm, over the images that regressors are fitted on).  Why: networks need inputs of one scale, and the paper names
     none.  Effect: none for trees; not measured for networks.

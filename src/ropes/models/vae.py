@@ -47,8 +47,9 @@ class VAE(nn.Module):
     """Encoder and decoder.
 
     Deviation: the initial weights of the log variance are a tenth of PyTorch's, its initial biases −1, the slope of
-    leaky ReLUs .02, and the dense layer has 512 units.  Why: the copy of the paper at hand has lost these numbers, so
-    they are our choices.  Effect: not measured; the network has 16.4 million weights, the paper's 16.3.
+    leaky ReLUs .02, and the dense layer has 512 units; the places of leaky ReLUs, average pooling and upsampling are
+    ours too.  Why: the copy of the paper at hand has lost these numbers and lines of its tables, so they are our
+    choices.  Effect: not measured; the network has 16.4 million weights, the paper's 16.3.
 
     Args:
         config: its shape.

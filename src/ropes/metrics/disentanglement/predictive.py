@@ -183,6 +183,9 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, se
 
     Source: Ridgeway and Mozer 2018, with the plain AUC as in disentanglement_lib.
 
+    Deviation: latents are standardised; disentanglement_lib takes them as they are.  Why: the regression is
+    regularised, and so depends on their scale.  Effect: not measured.
+
     Deviation: a factor with more values than bins is binned into bins of equal counts.  Why: one AUC per value needs
     samples of every value.  Effect: not measured.
 
