@@ -20,6 +20,7 @@ from ropes.methods.anchored import fit as anchored
 from ropes.methods.anchored.contrast import head_regimes, regime_loss, targets
 from ropes.methods.anchored.regime_poses import RegimePoses, log_shares
 from ropes.methods.recipes import Optimisation
+from ropes.methods.ropes import fit as ropes
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.student import fit as student
 from ropes.methods.training.criteria import coordinate_contrast, policy_contrasts
@@ -89,6 +90,14 @@ def test_anchored_without_complete_anchors_suggests_ldr(tmp_path: Path, cache_ho
     tiny.write_data(tmp_path / "blind", images={"train": tiny.draw(angles)}, states=None, regimes=REGIMES[1:])
     with pytest.raises(UserError, match=r"has no observational images; anchors need .* --method ldr, which does"):
         anchored.fit(tmp_path / "blind", tmp_path / "run", tiny.encoder_recipe(), show=False)
+    assert tiny.tree(tmp_path / "run") == {}
+
+
+def test_ropes_refuses_held_out_episodes_without_a_policy_before_training(tmp_path: Path, cache_home: Path) -> None:
+    write_apart(tmp_path / "data", (4, 4, 4, 4, 4))
+    line = r"of 20 anchors \(episodes\) 2 are held out, and the held-out ones have no image under .*--method ldr"
+    with pytest.raises(UserError, match=line):
+        ropes.fit(tmp_path / "data", tmp_path / "run", tiny.recipe(val_fraction=0.1), show=False)
     assert tiny.tree(tmp_path / "run") == {}
 
 

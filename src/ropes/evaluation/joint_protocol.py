@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.origin import camera_level_of, renderer_of
 from ropes.errors import UserError
 from ropes.evaluation import paper
+from ropes.evaluation.drawn_poses import generator_of
 from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.pictures import SPLITS
 from ropes.evaluation.rows.joint import Row
@@ -132,8 +132,8 @@ class TestedPoses:
         return self.readings[condition].coordinates, self.angles[condition[0]]
 
     def _draws(self, condition: Condition) -> np.random.Generator:
-        """A new generator for a condition, so that every measurement draws the same poses."""
-        return generator(self.seed, "evaluation", *condition)
+        """See `generator_of`."""
+        return generator_of(self.seed, condition)
 
     def _protocol(self, condition: Condition, **options: Any) -> Evaluation:
         sizes = self.sizes.repeats, self.sizes.fit, self.sizes.test

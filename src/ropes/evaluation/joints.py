@@ -15,6 +15,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.origin import mesh_of, scene_of
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
+from ropes.evaluation.drawn_poses import require_moving_joints
 from ropes.evaluation.flags import flag_rows, occluded, out_of_distribution_images
 from ropes.evaluation.joint_protocol import (
     TestedPoses,
@@ -93,8 +94,9 @@ def evaluate(
         show: show progress.
 
     Raises:
-        UserError: too few test poses, no angles, missing cameras or joints, an occlusion larger than the images, an
-            unfinished run, a folder that holds something else, or see `out_of_distribution_images`.
+        UserError: too few test poses, no angles, a joint that never moves, missing cameras or joints, an occlusion
+            larger than the images, an unfinished run, a folder that holds something else, or see
+            `out_of_distribution_images`.
     """
     began, hide = time.monotonic(), require_occluder(hide)
     if not occlusions or len(set(occlusions)) < len(occlusions):
@@ -109,6 +111,7 @@ def evaluate(
     for occlusion in occlusions:
         for height, width, *_ in estimator.run.shapes:
             check_square(occlusion, (height, width))
+    require_moving_joints(estimator.run, dataset, angles, seed=seed, sizes=sizes, occlusions=occlusions)
     if isinstance(out_of_distribution, Dataset | Path | str):
         out_of_distribution = [out_of_distribution]
     if out_of_distribution and "id" not in splits:
@@ -206,13 +209,15 @@ def evaluate_transfer(
         precision: precision of inference, see `ropes.methods.readers.load_reader`.
 
     Raises:
-        UserError: the data set has too few test poses, other cameras or joints, the run is unfinished, or the folder
-            holds something else.
+        UserError: the data set has too few test poses, a joint that never moves, other cameras or joints, the run is
+            unfinished, or the folder holds something else.
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     splits = test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
+    angles = {split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits}
+    require_moving_joints(estimator.run, dataset, angles, seed=seed, sizes=sizes)
     precisions = precision, estimator.precision
     setting = estimator.run.setting
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, setting=setting)
@@ -221,7 +226,7 @@ def evaluate_transfer(
         method=folder.fit_row.method,
         seed=seed,
         sizes=sizes,
-        angles={split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits},
+        angles=angles,
         images=conditions_of_images(estimator.run, dataset),
         comparable=comparable_with_paper(estimator.run, dataset),
     )

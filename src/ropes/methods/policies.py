@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from ropes.common.arrays import Ints
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
 from ropes.errors import UserError
+
+if TYPE_CHECKING:  # torch
+    from ropes.data.batches import TrainingImages
 
 #: Fewest images under a policy from which its joint can be learnt.
 FEWEST_IMAGES = 50
@@ -50,6 +54,29 @@ def require_contrast(dataset: Dataset, *, show: bool = False) -> None:
             "docs/tables.md says what this identifies",
             file=sys.stderr,
         )
+
+
+def require_policies_in_both(dataset: Dataset, kept: "TrainingImages", held: "TrainingImages") -> None:
+    """Check that the training poses and the held-out ones have images under both contrasted regimes of every joint.
+
+    Args:
+        dataset: of the images.
+        kept: training poses.
+        held: held-out poses.
+
+    Raises:
+        UserError: one part lacks such a regime, for example because each regime is a recording of its own.
+    """
+    anchors, out = (len(np.unique(np.concatenate(each))) for each in ((kept.anchor, held.anchor), (held.anchor,)))
+    for joint in dataset.joints:
+        for regime in (Regime(joint, 1), second_regime(kept.regimes, joint)):
+            for part, name in ((kept, "the others"), (held, "the held-out ones")):
+                if not (part.trusted_rows().regime == part.regimes.index(regime)).any():
+                    raise UserError(
+                        f"{dataset.path}: of {anchors} anchors (episodes) {out} are held out, and {name} have no "
+                        f"image under {regime.name}; record it in more anchors or episodes, change --val-fraction, or "
+                        "fit with --method ldr, which holds out episodes of each regime"
+                    )
 
 
 def warn_of_few_images(poses: Ints, regimes: Sequence[Regime]) -> None:

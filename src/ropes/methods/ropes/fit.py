@@ -24,7 +24,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import without_passers_by
-from ropes.methods.policies import bayes_floors, require_contrast, warn_of_few_images
+from ropes.methods.policies import bayes_floors, require_contrast, require_policies_in_both, warn_of_few_images
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.ropes.codes import Codes, encode, standardise
 from ropes.methods.ropes.criteria import held_out_contrast
@@ -71,8 +71,8 @@ def fit(
     inputs and settings are the same.
 
     Raises:
-        UserError: the data set lacks what the method needs, the folder holds something else, AE1 collapsed,
-            `pretrained` holds another AE1, or there are more directions than a code has entries.
+        UserError: the data set or a part of it lacks what the method needs, the folder holds something else, AE1
+            collapsed, `pretrained` holds another AE1, or there are more directions than a code has entries.
     """
     dataset = open_dataset(data)
     require_contrast(dataset, show=show)
@@ -92,7 +92,8 @@ def fit(
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
-    images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
+    # After all checks: data that are refused leave no run behind.
+    require_policies_in_both(dataset, *images.split_anchors(recipe.val_fraction, seed))
     if show:
         warn_of_few_images(images.regime, dataset.regimes)
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
