@@ -50,10 +50,16 @@ class AngleCNN(nn.Module):
 
 
 class JointNet(nn.Module):
-    """Mean tokens of all cameras' images → angles, with iterative refinement (ROPES Section 4.4).
+    """Mean tokens of all cameras' images → angles, with iterative refinement.
 
     The estimate starts at zero. Each round reads the features and the estimate, and adds a correction. All rounds share
     their weights.
+
+    Source: ROPES Section 4.4 and App. H, and RoboPEPP (Goswami et al. 2025) for the refinement.
+
+    Deviation: the tokens of each image are averaged, four rounds of a network with two hidden layers correct the
+    estimate, and the encoder is trained together with it.  Why: the paper says only that JointNet reads the
+    concatenated embeddings of both cameras; the rounds are RoboPEPP's.  Effect: not measured.
 
     Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.  Why: joints of small
     and of large ranges then have equal weight.  Effect: the loss weighs joints differently from one in radians.

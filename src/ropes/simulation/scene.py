@@ -115,8 +115,11 @@ class ArmScene(ClosesAtExit):
 class Scene(ArmScene, BulletScene):
     """Renders an arm with PyBullet.
 
-    The light is PyBullet's default.  Images are rendered at twice their side and averaged over 2 × 2 pixels, because
-    TinyRenderer omits triangles of less than 1/200 pixel², which at 128 × 128 erodes the outline of the full meshes.
+    The light is PyBullet's default.
+
+    Deviation: images are rendered at twice their side and averaged over 2 × 2 pixels.  Why: TinyRenderer omits
+    triangles of less than 1/200 pixel², which at 128 × 128 erodes the outline of the full meshes.  Effect: edges of the
+    arm are smooth; the paper does not say whether those of its images are.
 
     Deviation: no shadows fall from or on the arm, and a white background has neither table nor plane.  Why: the
     background is rendered once, and only the arm for each pose.  Effect: parts of the arm are up to 8% lighter than in

@@ -52,7 +52,9 @@ class Occlusion:
 class StudentStage(BestWeightsStage):
     """Distillation: from images with foreign objects, predict the teacher's coordinates of the clean images.
 
-        L = Σ_j Huber((ẑ_j − ẑ_j^teacher) / scale_j) + .3 L_foreign + .1 L_attention
+        L = Σ_j ℓ((ẑ_j − ẑ_j^teacher) / scale_j) + .3 L_foreign + .1 L_attention
+
+    with ℓ(e) = e² up to |e| = ½ and |e| − ¼ above, twice the Huber loss.
 
     The teacher provides a target for every pose, so the student cannot forget what regimes and anchors taught.  A share
     of the poses stays clean.  The student also learns to segment foreign objects, whose places are known.  It ends with
