@@ -203,6 +203,14 @@ def test_task_without_intervention_is_reported(tiny: Tiny) -> None:
         _ = open_dataset(tiny.path).regimes
 
 
+def test_two_tasks_with_one_intervention_are_refused(tiny: Tiny) -> None:
+    path = tiny.path / "meta/interventions.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "elbow/2": content["elbow/1"]}))
+    with pytest.raises(UserError, match="tasks 'elbow/1' and 'elbow/2' have the same intervention .*; merge the tasks"):
+        _ = open_dataset(tiny.path).regimes
+
+
 def test_missing_file_is_detected(tiny: Tiny) -> None:
     (tiny.path / "data/chunk-000/file-001.parquet").unlink()
     with pytest.raises(UserError, match="do not hold the 44 frames"):

@@ -14,7 +14,7 @@ def read_regimes(folder: Location, tasks: Sequence[str]) -> tuple[Regime, ...]:
     """The regime of each task of the data set in `folder`.
 
     Raises:
-        UserError: the file is missing or wrong.
+        UserError: the file is missing or wrong, or gives two tasks the same regime.
     """
     path = folder / schema.INTERVENTIONS
     entries = files.read_json(path, folder=folder)
@@ -22,11 +22,18 @@ def read_regimes(folder: Location, tasks: Sequence[str]) -> tuple[Regime, ...]:
         given = [(entries[task]["joint"], entries[task]["policy"]) for task in tasks]
         if wrong := [joint for joint, _ in given if not isinstance(joint, str | None)]:
             raise TypeError(f"joint {wrong[0]!r} is no name")
-        return tuple(Regime(joint, policy) for joint, policy in given)
+        regimes = tuple(Regime(joint, policy) for joint, policy in given)
     except KeyError as error:
         raise UserError(f"{path}: no intervention (joint, policy) for task {error}; add it") from error
     except (TypeError, ValueError) as error:
         raise UserError(f"{path}: {error}; give joint and policy 1 or 2, or null and 0") from error
+    by_regime: dict[Regime, str] = {}
+    for task, regime in zip(tasks, regimes, strict=True):
+        if regime in by_regime:
+            first, name = by_regime[regime], regime.name
+            raise UserError(f"{path}: tasks {first!r} and {task!r} have the same intervention ({name}); merge the tasks")
+        by_regime[regime] = task
+    return regimes
 
 
 def single_interventions(regimes: Sequence[Regime]) -> bool:
