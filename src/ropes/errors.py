@@ -13,6 +13,11 @@ class UnfinishedError(UserError):
     """Some of several jobs failed; the others finished and their results are usable."""
 
 
+def in_one_line(error: object) -> str:
+    """The message of another library's error on one line, for the message of a `UserError`."""
+    return " ".join(str(error).split())
+
+
 def install_command(extra: str) -> str:
     """The command that installs an extra of ropes, which is installed from a clone of its repository."""
     return f"pip install -e '.[{extra}]' in the clone of ropes"

@@ -130,6 +130,7 @@ def test_a_missing_choice_lists_the_choices(capsys: pytest.CaptureFixture[str]) 
     ("error", "line"),
     [
         (UserError("D is empty; simulate first"), "D is empty; simulate first"),
+        (UserError("D is damaged (in page 1:\n  bad header\n)"), "D is damaged (in page 1: bad header )"),
         (OSError(errno.ENOSPC, "No space left on device", "D/x"), "the disk is full at D/x; free some space"),
         (
             RuntimeError("I/O error: No space left on device (os error 28)"),

@@ -64,6 +64,8 @@ def test_every_example_parses_as_its_command(name: str) -> None:
             "calibrate R --labels l.csv --samples 5",
             "--samples are drawn from labelled --data; leave it out with --labels",
         ),
+        ("calibrate R --labels l.csv --seed 3", "--seed is of samples drawn from --data; leave it out with --labels"),
+        ("score --task t --data D --split test-id", "--split is of predictions, and --data is checked whole"),
         ("calibrate R --data D --commanded --samples 5", "leave it out with --commanded"),
         ("calibrate R --data D --commanded a.json b.json", "--commanded takes one file, got 2"),
         ("calibrate R --labels l.csv --commanded", "--commanded needs --data, with images under each policy"),
@@ -243,7 +245,11 @@ def test_evaluate_prints_the_table(
     ("words", "function", "kwargs"),
     [
         ("--labels l.csv", "inference.prediction.calibrate", {"data": None, "labels": Path("l.csv"), "samples": 100}),
-        ("--data D --samples 7", "inference.prediction.calibrate", {"data": Path("D"), "labels": None, "samples": 7}),
+        (
+            "--data D --samples 7 --seed 3",
+            "inference.prediction.calibrate",
+            {"data": Path("D"), "labels": None, "samples": 7, "seed": 3},
+        ),
         ("--data D --commanded", "inference.policy_calibration.calibrate_commanded", {"file": None}),
         ("--data D --commanded c.json", "inference.policy_calibration.calibrate_commanded", {"file": Path("c.json")}),
     ],
@@ -253,9 +259,9 @@ def test_calibrate_passes_its_options_and_prints_the_table(
 ) -> None:
     calls = stub(f"ropes.{function}", result="the calibration")
     tables = stub("ropes.report.terminal.print_calibration")
-    assert cli.main(["calibrate", "R", *words.split(), "--seed", "3", "--level", "0.8"]) == 0
+    assert cli.main(["calibrate", "R", *words.split(), "--level", "0.8"]) == 0
     args = (Path("R"), Path("D")) if "commanded" in function else (Path("R"),)
-    assert calls == [(args, {**kwargs, "seed": 3, "level": 0.8})]
+    assert calls == [(args, {"seed": 0, **kwargs, "level": 0.8})]
     assert tables == [(("the calibration",), {})]
     assert capsys.readouterr().out == "wrote R/calibration.json; ropes predict now gives radians\n"
 

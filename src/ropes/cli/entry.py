@@ -210,7 +210,8 @@ def _requirement(module: str) -> str | None:
     return next((line for line in declared if re.split(r"[^\w-]", line)[0] == distribution), None)
 
 
-def _fail(line: str) -> int:
+def _fail(message: str) -> int:
+    line = " ".join(part.strip() for part in message.splitlines())  # also where a library's text has several
     print(f"ropes: {line}", file=sys.stderr)
     return 2
 

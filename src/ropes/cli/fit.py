@@ -158,7 +158,7 @@ class Calibrate:
     commanded: Annotated[tuple[Path, ...] | None, tyro.conf.arg(metavar="[FILE.json]")] = None
     """Calibrate without labels, from the policy distributions that --data or this file describes."""
     seed: int = 0
-    """Random seed of the samples."""
+    """Random seed of the samples that are drawn from --data."""
     level: float = 0.9
     """Nominal coverage of the intervals of ropes predict."""
 
@@ -176,6 +176,8 @@ class Calibrate:
         if self.samples is not None and (self.labels is not None or self.commanded is not None):
             other = "--commanded" if self.labels is None else "--labels"
             raise UserError(f"--samples are drawn from labelled --data; leave it out with {other}")
+        if self.labels is not None and self.seed != Calibrate.seed:
+            raise UserError("--seed is of samples drawn from --data; leave it out with --labels, which are all used")
 
     def execute(self) -> None:
         """Calibrate the run's estimator, and print its errors."""

@@ -41,6 +41,8 @@ class Score:
     def __post_init__(self) -> None:
         if not self.predictions and self.data is None:
             raise UserError("ropes score needs a file of predictions, or --data to check a data set")
+        if not self.predictions and self.split is not None:
+            raise UserError("--split is of predictions, and --data is checked whole; leave it out, or give predictions")
         if (self.entry is None) != (self.out is None):
             raise UserError("--entry and --out go together; give both or neither")
         if self.entry is not None and (self.split is not None or not self.predictions):

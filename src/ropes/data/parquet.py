@@ -20,7 +20,7 @@ from ropes.common.arrays import Ints
 from ropes.common.cached_files import fetched
 from ropes.common.stores import Location
 from ropes.data import schema
-from ropes.errors import UserError
+from ropes.errors import UserError, in_one_line
 
 #: Small row groups, so that a single frame can be read without the whole file.
 _ROWS_PER_GROUP = 100
@@ -117,7 +117,7 @@ def read_table(path: Location, columns: Sequence[str] | None = None, groups: Seq
     except FileNotFoundError as error:
         raise _missing(path) from error
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is damaged ({error}); restore it or create the data set again") from error
+        raise UserError(f"{path} is damaged ({in_one_line(error)}); restore it or create the data set again") from error
 
 
 def _missing(path: Location) -> UserError:

@@ -19,7 +19,7 @@ from ropes.data.recordings.lerobot_units import POSITION, scales_of
 from ropes.data.recordings.source import Episode, FrameId, Joints, Options, Policies, Scale, digest, read_picture
 from ropes.data.recordings.videos import Video, versions
 from ropes.data.stats import vectors
-from ropes.errors import UserError
+from ropes.errors import UserError, in_one_line
 
 #: A stretch of one policy of at least as many frames, at the median, shows an arm that moves between poses.
 _STRETCH = 3
@@ -154,7 +154,7 @@ class LeRobotRecording:
                             yield _decoded(batch[column][k - first].as_py(), f"{path}, row {k}, camera {camera}")
                         first += len(batch)
             except (OSError, pa.ArrowException) as error:
-                raise UserError(f"{path} is damaged ({error}); copy it again") from error
+                raise UserError(f"{path} is damaged ({in_one_line(error)}); copy it again") from error
 
     @cached_property
     def _scales(self) -> dict[str, Scale]:

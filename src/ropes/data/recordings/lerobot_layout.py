@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ropes.common.files import read_json
 from ropes.data import schema
-from ropes.errors import UserError
+from ropes.errors import UserError, in_one_line
 
 VERSIONS = ("v3.0", "v2.1")
 #: What a wrong value in the metadata raises.
@@ -143,7 +143,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, *, without: s
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; copy the data set again") from error
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is damaged ({error}); copy it again") from error
+        raise UserError(f"{path} is damaged ({in_one_line(error)}); copy it again") from error
 
 
 def _episodes(path: Path, version: str) -> tuple[list[Mapping[str, Any]], dict[int, str]]:

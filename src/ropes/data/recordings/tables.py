@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ropes.errors import UserError
+from ropes.errors import UserError, in_one_line
 
 #: Columns that pandas writes for its index have no name, or begin so.
 _INDEX = ("Unnamed:", "__index_level_")
@@ -125,7 +125,7 @@ def read_table(path: Path) -> Table:
             table = pq.read_table(path)
             columns = {name: table[name].to_pylist() for name in table.column_names}
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise UserError(f"{path} is no Parquet file that can be read ({error})") from error
+            raise UserError(f"{path} is no Parquet file that can be read ({in_one_line(error)})") from error
         return _filled(Table(path, columns, range(table.num_rows)))
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
