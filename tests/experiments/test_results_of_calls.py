@@ -1,14 +1,22 @@
 """The results that a call of an experiment collects from its fits."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ropes import __version__
+from ropes.common.files import write_json
+from ropes.common.jobs import Job
+from ropes.errors import UnfinishedError
+from ropes.experiments import parallel
 from ropes.experiments import run as experiments
+from ropes.experiments.fits import fit_and_evaluate
 from ropes.experiments.folder import run_folder
 from ropes.experiments.run import run_experiment
+from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
 
 
@@ -33,3 +41,70 @@ def test_results_of_a_fit_that_trained_again_are_read_again(tmp_path: Path, monk
     monkeypatch.setattr(experiments, "collect_results", collect)
     results: Any = run_experiment(plan, preset="compact", out=tmp_path / "out", show=False)
     assert results.found == {"of this version"}
+
+
+def test_parallel_fits_of_another_version_or_recipe_are_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small(seeds=(0, 1, 2))
+    recipe = plan.recipe(ONE, "ropes")
+    stored = {
+        "seed-0": ("0.0.1", recipe),
+        "seed-1": (__version__, recipe),
+        "seed-2": (__version__, tiny.recipe_of("ldr")),
+    }
+    started, collected = list[int](), list[tuple[str, str, int]]()
+
+    def read(folder: Path) -> SimpleNamespace:
+        version, of = stored[folder.name]
+        return SimpleNamespace(version=version, recipe=of)
+
+    def run_all(jobs: Sequence[Job], *, finished: Callable[[int], None], **_: Any) -> None:
+        for number, job in enumerate(jobs):
+            call: Any = job.call
+            assert call.func is fit_and_evaluate
+            started.append(call.args[4])
+            finished(number)
+
+    def collect(fit: tuple[str, str, int]) -> Any:
+        collected.append(fit)
+
+    monkeypatch.setattr(parallel, "Run", SimpleNamespace(read=read))
+    monkeypatch.setattr(parallel, "is_current", lambda *_: True)
+    monkeypatch.setattr(parallel, "run_all", run_all)
+    write_json(tmp_path / "experiment.json", {})
+    fits = [(ONE, "ropes", seed) for seed in plan.seeds]
+    options: dict[str, Any] = {"processes": 2, "cluster": None, "gpus": None, "show": False}
+    parallel.fit_at_once(plan, tmp_path, fits, "32-true", collect, **options)
+    assert started == [0, 2]
+    assert collected == [fits[0], fits[2]]
+
+
+def test_earlier_results_of_a_parallel_fit_that_fails_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, out = small(), tmp_path / "out"
+    stored = {run_folder(out, ONE, "ropes", seed): seed for seed in plan.seeds}
+    found: list[set[int]] = []
+
+    def collect(*given: Any) -> Any:
+        cache = given[-1]
+        for run, content in stored.items():
+            cache.setdefault(run, content)
+        found.append(set(cache.values()))
+        return SimpleNamespace(model_rows=())
+
+    def fail(_: Any, __: Any, fits: Any, ___: Any, collect_after: Callable[[Any], Any], **____: Any) -> None:
+        collect_after(fits[0])
+        del stored[run_folder(out, *fits[1])]  # its training began again
+        raise UnfinishedError("diverged")
+
+    def nothing(*_: Any, **__: Any) -> None: ...
+
+    for name in ("require_renderers", "generate_dataset", "copy_artefacts"):
+        monkeypatch.setattr(experiments, name, nothing)
+    monkeypatch.setattr(experiments, "fit_at_once", fail)
+    monkeypatch.setattr(experiments, "collect_results", collect)
+    with pytest.raises(UnfinishedError, match="diverged"):
+        run_experiment(plan, preset="compact", out=out, processes=2, show=False)
+    assert found == [{0, 1}, {0}]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from ropes import __version__
 from ropes.common.cluster import Cluster
 from ropes.common.hardware import Precision, device_kind, report_precision, usable_cores
 from ropes.common.jobs import Job
@@ -28,7 +29,7 @@ def fit_at_once(
     out: Path,
     fits: Sequence[FitOfData],
     precision: Precision,
-    collect: Callable[[], Results],
+    collect: Callable[[FitOfData], Results],
     *,
     processes: int | None,
     cluster: Cluster | None,
@@ -37,14 +38,15 @@ def fit_at_once(
 ) -> None:
     """Run several fits at once, each in its own process, after the one whose first stages it shares.
 
-    Results, and the seconds so far, are written after each fit.
+    Results, and the seconds so far, are written after each fit.  Fits that this version has finished and evaluated are
+    left out; those of another version train again what has changed since.
 
     Args:
         plan: the experiment.
         out: its folder; an absolute path where there is a cluster.
-        fits: the fits, on data sets that are complete; finished, current ones are left out.
+        fits: the fits, on data sets that are complete.
         precision: of fits that begin now.
-        collect: writes the results.
+        collect: writes the results, after a fit.
         processes: number of processes; None for `fits_at_once`.
         cluster: where to run the fits; None for this machine.
         gpus: share of a GPU, or number of GPUs, of each fit on a cluster; None for 1 if the cluster has GPUs.
@@ -56,7 +58,7 @@ def fit_at_once(
     # By seed, so that an unfinished study already compares methods; the fits on most anchors, the slowest, come first.
     fits = sorted(fits, key=lambda fit: (fit[2], -(getattr(plan.recipe(*fit[:2]), "anchors", None) or math.inf)))
     runs = {fit: run_folder(out, *fit) for fit in fits}
-    due = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
+    due = [fit for fit in fits if not _is_done(plan, fit, runs[fit])]
     if not due:
         return
     if show and cluster is None:
@@ -82,7 +84,7 @@ def fit_at_once(
 
         def report(number: int) -> None:
             store()
-            collect()
+            collect(due[number])
             update(next(count), jobs[number].name)
 
         if cluster is not None:
@@ -93,6 +95,14 @@ def fit_at_once(
         # Fits that began with more threads than the default run fewer at a time: threads do not exceed the cores.
         processes = max(1, min(processes, processes * default // max(threads)))
         run_all(jobs, processes=processes, finished=report, needs=["ropes.experiments.fits"])
+
+
+def _is_done(plan: Experiment, fit: FitOfData, folder: Path) -> bool:
+    """Whether this version has finished a fit with the plan's recipe, and its evaluation is current."""
+    if not is_current(folder / EVALUATION, folder, plan.precision):
+        return False
+    run = Run.read(folder)
+    return run.version == __version__ and run.recipe == plan.recipe(*fit[:2])
 
 
 def _earlier(plan: Experiment, fits: Sequence[FitOfData]) -> dict[FitOfData, FitOfData]:

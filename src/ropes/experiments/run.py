@@ -204,6 +204,11 @@ def run_experiment(
     fits = sorted(requested | finished(out, plan), key=by_number)
     cache: dict[Path, Results] = {}
     collect = partial(collect_results, plan, preset, out, fits, cache)
+
+    def collect_after(fit: FitOfData) -> Results:
+        cache.pop(run_folder(out, *fit), None)  # a stage of it may have been trained again
+        return collect()
+
     at_once: list[FitOfData] | None = [] if plan.at_once or cluster is not None or (processes or 1) > 1 else None
     for dataset in datasets:
         with timed(out, f"{dataset} simulate"):
@@ -216,14 +221,14 @@ def run_experiment(
         for label, seed in due:
             with torch_threads(_threads(out, dataset, label, seed)):
                 fit_and_evaluate(plan, out, dataset, label, seed, precision, timer=timed, show=show)
-            cache.pop(run_folder(out, dataset, label, seed), None)  # a stage of it may have been trained again
-            collect()
+            collect_after((dataset, label, seed))
     failed: UnfinishedError | None = None
     if at_once is not None:
         try:
             given: dict[str, Any] = {"processes": processes, "cluster": cluster, "gpus": gpus_per_fit, "show": show}
-            fit_at_once(plan, out, at_once, precision, collect, **given)
+            fit_at_once(plan, out, at_once, precision, collect_after, **given)
         except UnfinishedError as error:  # raised after the results of the other fits are written
+            cache.clear()  # a fit that failed on the way may have had results of an earlier version
             failed = error
     if ARM_ACTIONS in datasets:
         evaluate_packaged(plan, out)
