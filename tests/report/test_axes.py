@@ -1,13 +1,16 @@
 """The table of MPI3D's axes: a line for each method, what it is asked to find, and what the points are."""
 
 import io
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from ropes.evaluation.results import Results
+from ropes.evaluation.results import Results, read, write
 from ropes.evaluation.rows.kinds import ModelRow
+from ropes.report import stills
 from ropes.report.axes import axes_markdown
 from ropes.report.terminal import print_table
 
@@ -55,3 +58,19 @@ def test_the_table_fits_a_terminal(found: Results) -> None:
     assert max(map(len, lines)) <= 80
     (anchored,) = [line for line in lines if line.startswith("│ anchored")]
     assert [cell.strip() for cell in anchored.strip("│").split("│")] == ["anchored", "3", "2", "0.850", *["0.500"] * 4]
+
+
+def test_rows_of_methods_that_were_fitted_again_replace_the_committed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Results
+) -> None:
+    monkeypatch.setattr(stills, "write_figures", lambda *_: ())
+    earlier = [row(method, 0, 0.25, 1) for method in ("ada-gvae", "beta-vae")]
+    now = [row("ada-gvae", 0, 0.5, 1)]
+    for rows, path in ((earlier, tmp_path / "out" / "mpi3d-compact.json"), (now, tmp_path / "run" / "results.json")):
+        of_factors = tuple(replace(each, setup="mpi3d-factors") for each in rows)
+        write(path, replace(found, model_rows=of_factors, axes_rows=tuple(rows)))
+    stills.publish(tmp_path / "run", tmp_path / "out", keep=True)
+    published = read(tmp_path / "out" / "mpi3d-compact.json")
+    for kind in (published.model_rows, published.axes_rows):
+        assert {each.method: each.scores["dci"] for each in kind} == {"beta-vae": 0.25, "ada-gvae": 0.5}
+    assert len(published.axes_rows) == 2

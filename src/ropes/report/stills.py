@@ -150,11 +150,17 @@ def _joined(committed: Results, found: Results, *, keep_seeds: bool) -> Results:
     before, now = fits(committed), fits(found)
     if before <= now:
         return found
-    kinds = ("rows", *FURTHER)
-    kept = {kind: [row for row in getattr(committed, kind) if fit_of(row) not in now] for kind in kinds}
+    kinds, methods = ("rows", *FURTHER), {fit[1:] for fit in now}
+
+    def is_replaced(kind: str, row: MeasuredRow) -> bool:
+        """Rows of the axes name the points, not the data set of their fit, which is another one."""
+        fit = fit_of(row)
+        return fit[1:] in methods if kind == "axes_rows" else fit in now
+
+    kept = {kind: [row for row in getattr(committed, kind) if not is_replaced(kind, row)] for kind in kinds}
     again = any(method_of(method) in METHODS for _, method, _ in before & now)  # others come with the package
     merged: dict[str, Any] = {kind: (*kept[kind], *getattr(found, kind)) for kind in kinds}
-    replaced = [row for kind in kinds for row in getattr(committed, kind) if fit_of(row) in now]
+    replaced = [row for kind in kinds for row in getattr(committed, kind) if is_replaced(kind, row)]
     published = [row for kind in kinds for row in getattr(found, kind)]
     same = now <= before and all(row in published for row in replaced)
     if same:
