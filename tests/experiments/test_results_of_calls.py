@@ -11,10 +11,12 @@ from ropes import __version__
 from ropes.common.files import write_json
 from ropes.common.jobs import Job
 from ropes.errors import UnfinishedError
+from ropes.evaluation.results import Results
 from ropes.experiments import parallel
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import fit_and_evaluate
-from ropes.experiments.folder import run_folder
+from ropes.experiments.folder import collect_results, run_folder
+from ropes.experiments.plans import experiment
 from ropes.experiments.run import run_experiment
 from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
@@ -108,3 +110,19 @@ def test_earlier_results_of_a_parallel_fit_that_fails_are_left_out(
     with pytest.raises(UnfinishedError, match="diverged"):
         run_experiment(plan, preset="compact", out=out, processes=2, show=False)
     assert found == [{0, 1}, {0}]
+
+
+def test_results_of_methods_of_earlier_calls_stay(tmp_path: Path) -> None:
+    write_json(tmp_path / "experiment.json", {"seconds": {"fits": 1.0}})
+    about: dict[str, Any] = {"name": "robot-hours", "preset": "compact", "version": __version__, "seconds": 1.0}
+    plan = experiment("robot-hours", "compact", ["cnn"])
+    fits = [("anchored@2-hours", 0), ("cnn@2-hours", 0), ("cnn@chains-2-hours", 0)]
+    cache = {
+        run_folder(tmp_path, dataset, label, seed): Results(**about, device=f"{dataset} {label}", rows=())
+        for dataset in plan.anchors
+        for label, seed in fits
+    }
+    found = collect_results(plan, "compact", tmp_path, fits, cache)
+    one, chains = plan.anchors
+    assert found.device.split(" and ")[:2] == [f"{one} anchored@2-hours", f"{one} cnn@2-hours"]
+    assert found.device.split(" and ")[2:] == [f"{chains} anchored@2-hours", f"{chains} cnn@chains-2-hours"]

@@ -194,7 +194,7 @@ def collect_results(
     """Write the results of all finished fits; `cache` holds the results that were read before."""
     parts, devices = [], dict[str, None]()
     for dataset, (label, seed) in product(plan.anchors, fits):
-        if not plan.fits(dataset, label):
+        if not _may_hold(plan, dataset, label):
             continue
         run = run_folder(out, dataset, label, seed)
         if run not in cache:
@@ -222,6 +222,11 @@ def collect_results(
     )
     write(out / RESULTS_FILE, results)
     return results
+
+
+def _may_hold(plan: Experiment, dataset: str, label: str) -> bool:
+    """Whether a data set may have fits of a method or variant: of this plan, or of methods of earlier calls alone."""
+    return label not in plan.recipes or plan.fits(dataset, label)
 
 
 def _transfers(plan: Experiment, run: Path) -> Iterator[Results]:
@@ -254,6 +259,7 @@ def _featured(
         first: dict[str, int] = {}
         for label, seed in fits:
             run = run_folder(out, dataset, label, seed)
-            if label not in first and plan.fits(dataset, label) and is_current(run / EVALUATION, run, plan.precision):
+            shown = label not in first and _may_hold(plan, dataset, label)
+            if shown and is_current(run / EVALUATION, run, plan.precision):
                 first[label] = seed
         yield from ((dataset, label, seed) for label, seed in first.items())
