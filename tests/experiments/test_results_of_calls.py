@@ -11,13 +11,15 @@ from ropes import __version__
 from ropes.common.files import write_json
 from ropes.common.jobs import Job
 from ropes.errors import UnfinishedError
-from ropes.evaluation.results import Results
-from ropes.experiments import parallel
+from ropes.evaluation.results import Results, write
+from ropes.evaluation.rows.kinds import FitRow
+from ropes.experiments import folder, parallel
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import fit_and_evaluate
 from ropes.experiments.folder import collect_results, run_folder
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import run_experiment
+from ropes.models.registry import packaged_folder
 from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
 
@@ -126,3 +128,22 @@ def test_results_of_methods_of_earlier_calls_stay(tmp_path: Path) -> None:
     one, chains = plan.anchors
     assert found.device.split(" and ")[:2] == [f"{one} anchored@2-hours", f"{one} cnn@2-hours"]
     assert found.device.split(" and ")[2:] == [f"{chains} anchored@2-hours", f"{chains} cnn@chains-2-hours"]
+
+
+@pytest.mark.parametrize("current", [True, False])
+def test_results_of_an_earlier_packaged_estimator_are_left_out(
+    current: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_json(tmp_path / "experiment.json", {"seconds": {"fits": 1.0}})
+    evaluation = tmp_path / "arm-actions" / "packaged" / "panda-2c"
+    fit = FitRow(setup="arm-actions", method="m", seed=0, weights="w", data_checksum="d", version="0.0.1")
+    about: dict[str, Any] = {"name": "causal-triplet", "preset": "compact", "version": "0.0.1", "seconds": 1.0}
+    write(evaluation / "results.json", Results(**about, device="2 cores", rows=(), fit_rows=(fit,)))
+
+    def is_current(given: Path, run: Path, *_: object) -> bool:
+        assert (given, run) == (evaluation, packaged_folder() / "panda-2c")
+        return current
+
+    monkeypatch.setattr(folder, "is_current", is_current)
+    found = collect_results(experiment("causal-triplet", "compact"), "compact", tmp_path, [], {})
+    assert found.fit_rows == ((fit,) if current else ())

@@ -21,6 +21,7 @@ from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.registry import METHODS, method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
+from ropes.models.registry import packaged_folder
 from ropes.simulation.settings import FINGER_CUBE
 
 #: Method or variant, and training seed.
@@ -204,7 +205,7 @@ def collect_results(
         parts.append(cache[run])
         devices[cache[run].device] = None
         parts += _transfers(plan, run)
-    parts += [read(path) for path in sorted(out.glob(f"*/{PACKAGED_FOLDER}/*/{RESULTS_FILE}"))]
+    parts += _of_packaged(plan, out)
     rows: dict[str, Any] = {
         kind: tuple(row for part in parts for row in getattr(part, kind)) for kind in ("rows", *FURTHER)
     }
@@ -235,6 +236,13 @@ def _transfers(plan: Experiment, run: Path) -> Iterator[Results]:
         folder = transfer_folder(run, other)
         if is_current(folder, run, plan.precision):
             yield replace(read(folder / RESULTS_FILE), fit_rows=())
+
+
+def _of_packaged(plan: Experiment, out: Path) -> Iterator[Results]:
+    """The evaluations of packaged estimators, of the weights that this installation has."""
+    for path in sorted(out.glob(f"*/{PACKAGED_FOLDER}/*/{RESULTS_FILE}")):
+        if is_current(path.parent, packaged_folder() / path.parent.name, plan.precision):
+            yield read(path)
 
 
 def copy_artefacts(plan: Experiment, out: Path, fits: Sequence[Fit], models: Sequence[ModelRow]) -> None:
