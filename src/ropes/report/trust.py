@@ -165,19 +165,22 @@ def coverage_markdown(found: Results) -> str:
     """
     rows = found.trust_rows
     joints = sorted({row.joint for row in rows})
-    groups = grouped(rows, lambda row: (row.setup, row.split, row.occlusion, row.calibration_labels, row.intervals))
+    several = len({row.method for row in rows}) > 1
+    groups = grouped(
+        rows, lambda row: (row.setup, row.split, row.occlusion, row.calibration_labels, row.intervals, row.method)
+    )
     lines = []
-    for key in sorted(groups, key=lambda key: (*key[:4], INTERVALS.index(key[4]))):
-        setup, split, occlusion, labels, kind = key
+    for key in sorted(groups, key=lambda key: (*key[:4], INTERVALS.index(key[4]), key[5])):
+        setup, split, occlusion, labels, kind, method = key
+        fit = [method] if several else []
         shares = [[100 * row.coverage for row in groups[key] if row.joint == joint] for joint in joints]
         texts = [f"{sum(own) / len(own):.1f} ({min(own):.1f} to {max(own):.1f})" if own else "" for own in shares]
-        lines.append((in_words(setup, occlusion, split), [KINDS[kind], f"{labels:,}", *texts]))
+        lines.append((in_words(setup, occlusion, split), [*fit, KINDS[kind], f"{labels:,}", *texts]))
+    heads = ["test data", *(["method"] if several else []), "intervals", "labels", *map(joint_label, joints)]
     levels = " and ".join(f"{level:.0%}" for level in sorted({row.level for row in rows}))
     seeds = counted(len({row.seed for row in rows}), "training seed")
     return paragraphs(
-        Table(
-            ["test data", "intervals", "labels", *map(joint_label, joints)], named_once(lines), texts=(0, 1)
-        ).markdown(),
+        Table(heads, named_once(lines), texts=range(heads.index("labels"))).markdown(),
         f"Share of true angles inside {levels} intervals, in percent: mean over {seeds} (minimum to maximum). Labels: "
         f"poses of anchors without training images, used by the calibration. {origin(found)}",
     )
