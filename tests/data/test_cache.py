@@ -168,6 +168,27 @@ def test_cache_in_use_is_never_evicted(tiny: Tiny, tmp_path: Path, monkeypatch: 
     assert (path.exists(), second.path.exists()) == (False, True)
 
 
+def test_simplified_meshes_count_and_stay_for_a_day(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ImageCache(tiny.dataset, "train", 16, tmp_path).path
+    aged(first, 3 * 86400)
+    for name, days in (("meshes/used", 0.5), ("meshes/old", 4), ("finger/old.urdf", 4)):
+        path = tmp_path / name
+        (path.parent if path.suffix else path).mkdir(parents=True, exist_ok=True)
+        (path if path.suffix else path / "link.obj").write_bytes(bytes(10_000))
+        aged(path, days * 86400)
+    room = first.stat().st_size + 10_000 + 35 * 2 * 8 * 8
+    monkeypatch.setenv("ROPES_CACHE_GB", str(room / 1e9))
+    ImageCache(tiny.dataset, "train", 8, tmp_path)
+    assert first.exists()
+    assert [path.name for path in (*(tmp_path / "meshes").iterdir(), *(tmp_path / "finger").iterdir())] == ["used"]
+    monkeypatch.setenv("ROPES_CACHE_GB", "0")
+    ImageCache(tiny.dataset, "train", 6, tmp_path)
+    assert not first.exists()
+    assert (tmp_path / "meshes" / "used" / "link.obj").exists()
+
+
 def test_stale_partial_files_are_removed(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", "0")
     old, new = tmp_path / ".a.npy.0.part", tmp_path / ".b.npy.0.part"

@@ -1,4 +1,6 @@
+import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -225,6 +227,16 @@ def test_colours_of_materials_without_a_name_stay_apart(tmp_path: Path, side_cam
     above, below = (image[rows][arm[rows]].mean(axis=0) for rows in (slice(0, middle), slice(middle, None)))
     assert above[2] > 2 * above[0]
     assert below[0] > 2 * below[2]
+
+
+def test_a_copy_that_is_asked_for_counts_as_used(square: Path, tmp_path: Path) -> None:
+    urdf = tmp_path / "arm.urdf"
+    mesh = f"<visual><geometry><mesh filename='{square}'/></geometry></visual>"
+    urdf.write_text(f"<robot name='one'><link name='base'>{mesh}</link></robot>")
+    copy = simplified_urdf(urdf, cache=tmp_path / "cache").parent
+    os.utime(copy, (1.0, 1.0))
+    assert simplified_urdf(urdf, cache=tmp_path / "cache").parent == copy
+    assert time.time() - copy.stat().st_mtime < 3600
 
 
 def test_a_urdf_without_shapes_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The cache folder: files that can be made or fetched again, with a limit on their size.
 
 Before a file is written, the least recently used ones are removed, except those in use.  A file is in use while a
-process holds a shared lock on it.
+process holds a shared lock on it.  Simplified meshes and URDF files, which renderers open by their names, cannot be
+locked: they count as in use for a day after they were asked for.
 """
 
 import fcntl
@@ -9,6 +10,8 @@ import glob
 import hashlib
 import math
 import os
+import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
 
 #: Environment variable with the size limit of the cache folder, and its default, gigabytes.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
-#: Age in seconds above which a partial file counts as left by a killed process.
+#: Age in seconds above which a partial file counts as left by a killed process, and an entry of `_FOLDERS` as unused.
 _ABANDONED = 24 * 3600.0
 #: Endings of the files that count: decoded images, and files fetched from a store.
 _KINDS = (".npy", ".parquet", ".json", ".urdf")
+#: Folders of the cache folder whose entries, files and folders, are removed as a whole.
+_FOLDERS = ("meshes", "finger")
 #: Bytes of the SHA-256 at the end of an array's file, and bytes that are read at a time to compute it.
 DIGEST, _BLOCK = 32, 1 << 20
 #: Characters of the digests in the name of a fetched file, and how often a damaged copy is fetched again.
@@ -65,12 +70,42 @@ def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
             status = path.stat()
             if path.suffix != ".part" or time.time() - status.st_mtime > _ABANDONED:
                 entries.append((status.st_mtime, status.st_size, path))
+    for path in [each for name in _FOLDERS for each in (folder / name).glob("*")]:
+        with suppress(OSError):
+            entries.append((path.stat().st_mtime, _size(path), path))
     total = needed + sum(size for _, size, path in entries if path != keep)
     for _, size, path in sorted(entries):
         if total <= limit:
             return
-        if path != keep and _removed(path):
+        if path != keep and (_removed(path) if path.parent == folder else _removed_whole(path)):
             total -= size
+
+
+def mark_used(path: Path) -> None:
+    """Note that an entry of one of the folders of the cache folder is in use from now on; it may be missing."""
+    with suppress(OSError):  # also another user's cache
+        os.utime(path)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    return sum(each.stat().st_size for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file())
+
+
+def _removed_whole(path: Path) -> bool:
+    """Remove an entry of `_FOLDERS` as a whole unless it is in use; returns whether it is removed."""
+    try:
+        if time.time() - path.stat().st_mtime <= _ABANDONED:
+            return False
+        gone = path.with_name(f".{secrets.token_hex(8)}.part")
+        path.rename(gone)
+        if gone.is_dir():
+            shutil.rmtree(gone)
+        else:
+            gone.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _removed(path: Path) -> bool:

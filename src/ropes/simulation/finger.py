@@ -16,6 +16,7 @@ from scipy.ndimage import gaussian_filter
 
 from ropes.common import files
 from ropes.common.arrays import Images
+from ropes.common.cached_files import mark_used
 from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.errors import UserError, install_command
@@ -62,6 +63,7 @@ def finger_urdf() -> Path:
     mount.set("xyz", f"0 0 {_HEIGHT}")
     text = ET.tostring(tree.getroot(), encoding="unicode")
     path = files.cache_folder() / "finger" / f"{sha256(text.encode()).hexdigest()[:24]}.urdf"
+    mark_used(path)
     if not path.exists() or path.read_bytes() != text.encode():  # a damaged file
         files.write_text(path, text)
     return path

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from ropes.common import files
+from ropes.common.cached_files import mark_used
 from ropes.errors import UserError
 from ropes.simulation.surface import Surface, flat_normals, read_surface, texture_of, write_obj
 from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
@@ -44,6 +45,7 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
     if not read_urdf(urdf).visuals:
         raise UserError(f"{urdf} has no <visual> or <collision>, so nothing of the arm can be drawn")
     folder = (cache or files.cache_folder()) / "meshes" / _key(urdf, fraction)
+    mark_used(folder)
     if not _is_whole(folder):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
