@@ -23,6 +23,7 @@ from tests.command_line import refusal
         ("R --camera a --port 70000", "--port is 70000; it must be 0 to 65535"),
         ("R --camera", "--camera needs a source for each camera"),
         ("R --camera a --no-page", "--no-page leaves nothing to do; add --publish -"),
+        ("R --camera a --no-page --publish - --port 9000", "--host and --port are of the page; leave them out"),
         ("R --camera a --crop 1,2,3", "is not LEFT,TOP,WIDTH,HEIGHT"),
         ("R --camera a --filter particle", "particle"),
         ("R --camera a --acceleration 3", "--acceleration goes with --filter kalman; add it, or leave --acc"),

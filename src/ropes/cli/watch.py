@@ -94,6 +94,8 @@ class Watch:
             raise UserError("--publish-flagged goes with --publish ws://HOST:PORT; add it, or leave the option out")
         if not self.page and not self.publish:
             raise UserError("--no-page leaves nothing to do; add --publish - for JSON lines")
+        if not self.page and (self.host, self.port) != (Watch.host, Watch.port):
+            raise UserError("--host and --port are of the page; leave them out with --no-page")
 
     def execute(self) -> None:
         """Watch until the sources end or Ctrl-C."""
