@@ -2,18 +2,23 @@
 
 import shlex
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ropes.cli import entry as cli
 from ropes.cli.fit import Fit
+from ropes.evaluation.results import Results
 from ropes.inference.calibration import Calibration, Origin
 from ropes.methods.recipes import Optimisation, encoder_recipe
 from ropes.methods.run import Run
-from ropes.report.model_card import commands
+from ropes.report.hub_card import package_readme
+from ropes.report.model_card import commands, model_card
 from tests import tiny
 from tests.estimators import run_of
+from tests.evaluation.joint_rows import a_row
 
 
 def test_fit_command_in_the_card_gives_this_recipe() -> None:
@@ -68,3 +73,24 @@ def test_card_shows_the_calibration_command_that_was_used(samples: int, origin: 
     assert line == f"ropes calibrate run {words}"
     parts = shlex.split(line)[1:]
     cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
+
+
+@pytest.mark.parametrize(("labels", "said"), [(1000, ", with 500 test poses each."), (200, "`ropes evaluate`.")])
+def test_figures_of_lines_on_fewer_labels_are_in_the_card(labels: int, said: str) -> None:
+    run = run_of(method="anchored", recipe=encoder_recipe("compact"))
+    of_run: dict[str, Any] = {"setup": run.setting, "method": run.method, "seed": run.seed, "occlusion": 0}
+    rows = tuple(
+        a_row(**of_run, joint=joint, calibration_labels=count) for joint in run.joints for count in (labels, 10, 0)
+    )
+    about: dict[str, Any] = {"name": "evaluation", "preset": "compact", "version": "0.1.0", "seconds": 1.0}
+    found = Results(**about, device="2 cores", rows=rows)
+    dataset: Any = SimpleNamespace(provenance=None, urdf=None)
+    training = {"provenance": {"device": "2 cores", "anchors": 8, "poses": 40}}
+    made = Calibration(np.ones(2), np.ones(2), 0)
+    card = model_card("mine", run, dataset, made, found, training, weights=3, precision="float32", size=12)
+    assert said in " ".join(card.split())
+    assert f"fitted on {labels} labelled poses" in " ".join(card.split())
+    line = card[card.index("| MCC |") :].splitlines()[2]
+    assert line.startswith("| in distribution | ")
+    assert "line from 10 labels" in card
+    assert "value:" in package_readme("mine", run, card, found)

@@ -7,12 +7,10 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
-from ropes.methods.registry import method_named
 from ropes.methods.run import Run
-from ropes.report.model_card import about, licence, rows_of
+from ropes.report.model_card import about, licence, most_labels, rows_of
 from ropes.report.page import render
 
 
@@ -59,9 +57,8 @@ def hub_card(
 
 def _metadata(name: str, run: Run, results: Results | None, form: str) -> str:
     """The block of metadata in YAML."""
-    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
     rows = [] if results is None else rows_of(run, results.rows)
-    reported = [row for row in rows if not row.occlusion and row.calibration_labels == labels]
+    reported = [row for row in rows if not row.occlusion and row.calibration_labels == most_labels(rows)]
     described = ModelCardData(
         library_name="ropes",
         license=licence().lower(),

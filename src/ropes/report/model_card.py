@@ -83,7 +83,8 @@ def model_card(
         training=training["provenance"],
         commands=commands(run, provenance, calibration),
         results=results,
-        labels=CALIBRATION_LABELS,
+        labels=most_labels(rows),
+        as_the_paper=most_labels(rows) == CALIBRATION_LABELS,
         tables=[]
         if results is None
         else [*_figures(rows, rows_of(run, results.shift_rows), run.joints), *_further(run, results)],
@@ -163,8 +164,9 @@ def _options(recipe: Mapping[str, Any], preset: Mapping[str, Any], prefix: str =
 def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[str]) -> Iterator[str]:
     """Tables of RMS, MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
-    MCC has lines with the paper's number of labels only: no line to radians changes it.
+    MCC has lines with the most labels only: no line to radians changes it.
     """
+    most = most_labels(rows)
     tables: dict[str, list[list[object]]] = {"RMS error, °": [], "MSE, rad²": [], "MCC": []}
     for group, words in ((rows, ""), (not_shifted, ", line from poses in distribution")):
         for (split, occlusion, labels), own in grouped(
@@ -175,10 +177,10 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
             line = (
                 f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
             )
-            heading = _heading(split, occlusion) + ("" if labels == CALIBRATION_LABELS else line) + words
+            heading = _heading(split, occlusion) + ("" if labels == most else line) + words
             tables["RMS error, °"].append([heading, *(rms(cell.mse) for cell in cells)])
             tables["MSE, rad²"].append([heading, *(str(mse_entry(cell)) for cell in cells)])
-            if labels == CALIBRATION_LABELS and not words:
+            if labels == most and not words:
                 tables["MCC"].append([heading, *(str(mcc_entry(cell)) for cell in cells)])
     for title, lines in tables.items():
         yield Table([title, *joints], lines).markdown()
@@ -212,6 +214,11 @@ def _further(run: Run, results: Results) -> Iterator[str]:
 def rows_of(run: Run, rows: Iterable[R]) -> list[R]:
     """The rows of a fit."""
     return [row for row in rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
+
+
+def most_labels(rows: Iterable[Row]) -> int:
+    """Number of labelled poses behind the lines to radians: the largest, as other rows have fewer; 0 without a line."""
+    return max((row.calibration_labels for row in rows), default=0)
 
 
 def _heading(split: str, occlusion: int) -> str:
