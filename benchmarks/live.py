@@ -1,32 +1,41 @@
 """Measures the speed and the memory of `ropes watch` on two streams, and the effect of the Kalman filter.
 
-    python -m benchmarks.live [RUN] [--seconds 600] [--fps 30] [--browser] [--out results/live.json] [--page]
+    python -m benchmarks.live [RUN] [--seconds 600] [--fps 30] [--recorded] [--browser] [--out FILE] [--page]
 
 RUN is a packaged estimator of the Panda with two cameras, panda-2c by default. An arm on a smooth trajectory is drawn
 to two videos of 640x480 pixels, which `ropes watch` plays at their speed, cropped to squares. The images are rendered
 at the setting's size and enlarged: a larger rendering has other edges, and the estimator flags it as out of
 distribution. Latency is the time from the arrival of a frame to its angles. Memory is the resident set after a tenth of
-the time and at the end. --browser also serves the page of `ropes watch`, which is drawn while a browser shows it.
+the time and at the end.
+
+--recorded measures a second run, fitted on images with the faults of a webcam, on videos with these faults. It
+registers each frame to the background and removes passers-by. Its training is short: its speed does not depend on its
+accuracy. --browser measures RUN again with the page of `ropes watch`, which headless Chromium shows on the same
+machine and draws in software.
 
 The filter is measured on the same trajectory without dropped frames: the error over all joints for single images and
 after the filter, for several densities of its acceleration. With --page, the tables are written to docs/live.md.
 """
 
+import asyncio
 import os
 import tempfile
+import threading
 import time
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 
 from benchmarks.figures import described, filled, options, origin, table
-from ropes.common.arrays import Floats
+from benchmarks.live_page import Tab, browsed
+from benchmarks.live_videos import TRAJECTORY, box, film, rendered, trajectory
+from benchmarks.road import ropes
+from ropes.common.arrays import Floats, Images
 from ropes.common.files import write_json, write_text
-from ropes.data.pictures import enlarge
-from ropes.data.recordings.views import Box
 from ropes.inference.estimator import Estimator
 from ropes.inference.live.frames import Fit
 from ropes.inference.live.kalman import DENSITY, Kalman
@@ -36,66 +45,87 @@ from ropes.inference.live.watch import Watch, limit_threads
 from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
 from ropes.models.registry import find_run
-from ropes.simulation.scene import Scene
+from ropes.simulation.camera_model import degrade
 from ropes.simulation.settings import Setting, setting_named
 
 PAGE = Path(__file__).parents[1] / "docs" / "live.md"
-WIDTH, HEIGHT = 640, 480
-#: Seconds of the trajectory; the videos are played in a loop.
-TRAJECTORY = 10.0
 DENSITIES = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Anchors of the recording of --recorded, enough for registration and cleaner, and options of its short training.
+RECORDED_ANCHORS = 60
+SHORT = tuple(f"--{stage}.{option}=1" for stage in ("training", "student") for option in ("epochs", "min-samples"))
 
 
-def trajectory(setting: Setting, frames: int, fps: float, seed: int = 3) -> Floats:
-    """Angles (frames, d) on a smooth closed path within the middle of each joint's range, radians."""
-    rng, model = np.random.default_rng(seed), setting.splits["train"]
-    poses = model.sample_observational(rng, 4000)
-    low, high = np.quantile(poses, 0.1, axis=0), np.quantile(poses, 0.9, axis=0)
-    time_ = np.arange(frames) / fps
-    waves = np.zeros((frames, poses.shape[1]))
-    for harmonic, weight in ((1, 1.0), (2, 0.5), (3, 0.25)):
-        phase = rng.uniform(0, 2 * np.pi, poses.shape[1])
-        waves += weight * np.sin(2 * np.pi * harmonic * time_[:, None] / TRAJECTORY + phase)
-    waves /= np.abs(waves).max(axis=0)
-    return (low + high) / 2 + waves * (high - low) / 2
+@dataclass(frozen=True)
+class Watched:
+    """What is watched: an estimator, and a video of each camera.
+
+    Attributes:
+        name: of the column.
+        estimator: of the images.
+        paths: camera → video.
+        browser: whether a browser shows the page.
+    """
+
+    name: str
+    estimator: Estimator
+    paths: dict[str, Path]
+    browser: bool = False
 
 
-def film(setting: Setting, angles: Floats, fps: int, folder: Path) -> dict[str, Path]:
-    """Draw the poses from each camera to videos of 640x480 pixels, the enlarged image in the middle; camera → file."""
-    joints = setting.splits["train"].joints
-    paths = {camera.name: folder / f"{camera.name}.mp4" for camera in setting.cameras}
-    containers = {name: av.open(str(path), "w") for name, path in paths.items()}
-    streams = {}
-    for name, container in containers.items():
-        streams[name] = container.add_stream("h264", rate=fps, options={"crf": "16", "preset": "veryfast", "g": "30"})
-        streams[name].width, streams[name].height, streams[name].pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        streams[name].time_base = Fraction(1, fps)
-    with Scene(setting.robot, setting.cameras, setting.image_size, joints=joints, scene="panda-gym") as scene:
-        for images in scene.render_all(angles):
-            for name, image in zip(paths, images, strict=True):
-                picture = np.full((HEIGHT, WIDTH, 3), 127, np.uint8)
-                left, top, side, _ = box(setting)
-                picture[top : top + side, left : left + side] = enlarge(image, side)[..., None]
-                containers[name].mux(streams[name].encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-    for name, container in containers.items():
-        container.mux(streams[name].encode())
-        container.close()
-    return paths
+def recorded(setting: Setting, poses: Images, fps: int, folder: Path) -> Watched:
+    """A run on images with the faults of a webcam, and videos with such faults."""
+    data, run = folder / "data", folder / "run"
+    words = ("--setting", setting.name, "--scene", "panda-gym", "--camera", "webcam", "--anchors", RECORDED_ANCHORS)
+    ropes("simulate", *words, "--test-anchors", 10, "--out", data)
+    ropes("fit", "--data", data, "--independent", "--out", run, *SHORT)
+    ropes("calibrate", run, "--data", data, "--commanded")
+    estimator = Estimator.load(run)
+    assert estimator.networks[1] is not None  # it registers
+    cameras = enumerate(setting.cameras)
+    faulty = [degrade(poses[:, k], "webcam", camera=camera.name, recording="watched") for k, camera in cameras]
+    return Watched("run on webcam images", estimator, film(setting, np.stack(faulty, axis=1), fps, folder / "faulty"))
 
 
-def box(setting: Setting) -> Box:
-    """Where the image is in a frame: left, top, width and height."""
-    side = HEIGHT // setting.image_size * setting.image_size
-    return (WIDTH - side) // 2, (HEIGHT - side) // 2, side, side
+@contextmanager
+def shown(page: Page) -> Iterator[None]:
+    """Show a page in headless Chromium."""
+    ended, opened = threading.Event(), threading.Event()
+
+    async def look(tab: Tab) -> str:
+        while not ended.is_set():
+            text = await tab.text()
+            if text:
+                opened.set()
+            await asyncio.sleep(1.0)
+        return text
+
+    browser = threading.Thread(target=browsed, args=(page.address, look))
+    browser.start()
+    try:
+        if not opened.wait(timeout=300):
+            raise RuntimeError("Chromium does not show the page")
+        yield
+    finally:
+        ended.set()
+        browser.join()
 
 
-def speed(
-    estimator: Estimator, setting: Setting, paths: dict[str, Path], seconds: float, browser: bool
-) -> dict[str, float]:
+def speed(watched: Watched, setting: Setting, seconds: float) -> dict[str, float]:
     """Pairs a second, latency and memory of `ropes watch`."""
-    sources = [VideoFile(camera=name, path=path, loop=True) for name, path in paths.items()]
+    if not watched.browser:
+        return _speed(watched, setting, seconds, None)
+    page = Page(watched.estimator, chosen_arm(watched.estimator.run), "127.0.0.1", 0)
+    try:
+        with shown(page):
+            return _speed(watched, setting, seconds, page)
+    finally:
+        page.close()
+
+
+def _speed(watched: Watched, setting: Setting, seconds: float, page: Page | None) -> dict[str, float]:
+    estimator = watched.estimator
+    sources = [VideoFile(camera=name, path=path, loop=True) for name, path in watched.paths.items()]
     watch = Watch(estimator, sources, Fit(estimator.run, crop={None: box(setting)}), kalman=Kalman())
-    shown = Page(estimator, chosen_arm(estimator.run), "127.0.0.1", 8080) if browser else None
     limit_threads(len(sources))
     latencies, began, first_memory, end, estimate = list[float](), 0.0, 0.0, 0.0, None
     processor = 0.0
@@ -104,14 +134,12 @@ def speed(
         if not began:
             began, processor = now, time.process_time()
         latencies.append(estimate.latency)
-        if shown is not None:
-            shown.send(estimate)
+        if page is not None:
+            page.send(estimate)
         if not first_memory and now - began > seconds / 10:
             first_memory = resident_mib()
         if (end := now - began) > seconds:
             break
-    if shown is not None:
-        shown.close()
     assert estimate is not None
     return {
         "pairs_per_second": (len(latencies) - 1) / end,
@@ -131,15 +159,21 @@ def resident_mib() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def filtered_errors(estimator: Estimator, setting: Setting, fps: float) -> list[dict[str, float | None]]:
-    """Mean squared error over all joints, rad², and relative jitter, without the filter and with each density."""
-    frames = int(TRAJECTORY * fps)
-    angles = trajectory(setting, frames, fps)
+def filtered_errors(
+    estimator: Estimator, setting: Setting, angles: Floats, poses: Images, fps: float
+) -> list[dict[str, float | None]]:
+    """Mean squared error over all joints, rad², and relative jitter, without the filter and with each density.
+
+    Args:
+        estimator: of the images.
+        setting: of the angles.
+        angles: of the poses, (n, d) in the setting's order, radians.
+        poses: their images, (n, V, S, S).
+        fps: poses a second.
+    """
     joints = setting.splits["train"].joints
-    with Scene(setting.robot, setting.cameras, setting.image_size, joints=joints, scene="panda-gym") as scene:
-        images = np.stack(list(scene.render_all(angles)))
     truth = angles[:, [joints.index(joint) for joint in estimator.run.joints]]
-    predictions = Predictor(estimator)(images)
+    predictions = Predictor(estimator)(poses)
     single, std = (np.array([list(each[key].values()) for each in predictions]) for key in ("joints", "std"))
 
     def jitter(estimates: Floats) -> float:
@@ -168,17 +202,22 @@ def filter_table(rows: list[dict[str, Any]]) -> str:
 
 
 def speed_table(found: dict[str, Any]) -> str:
-    """The table of speed and memory, and what it is of."""
+    """The table of speed and memory, a column for each thing watched, and what it is of."""
+    columns: Sequence[dict[str, Any]] = found["speed"]
+    measures = {
+        "pairs a second": ("pairs_per_second", ".1f", ""),
+        "dropped frames": ("dropped", "d", ""),
+        "latency, median": ("latency_ms_median", ".0f", " ms"),
+        "latency, 95th percentile": ("latency_ms_95", ".0f", " ms"),
+        "processor time of a pair": ("processor_ms_per_pair", ".0f", " ms"),
+        f"memory after {found['watched'] / 10:.0f} s": ("memory_mib_after_a_tenth", ".0f", " MiB"),
+        f"memory after {found['watched']:.0f} s": ("memory_mib_at_the_end", ".0f", " MiB"),
+    }
     lines = [
-        ["pairs a second", f"{found['pairs_per_second']:.1f}"],
-        ["dropped frames", f"{found['dropped']}"],
-        ["latency, median", f"{found['latency_ms_median']:.0f} ms"],
-        ["latency, 95th percentile", f"{found['latency_ms_95']:.0f} ms"],
-        ["processor time of a pair", f"{found['processor_ms_per_pair']:.0f} ms"],
-        [f"memory after {found['watched'] / 10:.0f} s", f"{found['memory_mib_after_a_tenth']:.0f} MiB"],
-        [f"memory after {found['watched']:.0f} s", f"{found['memory_mib_at_the_end']:.0f} MiB"],
+        [words, *(f"{column[key]:{form}}{unit}" for column in columns)] for words, (key, form, unit) in measures.items()
     ]
-    return f"{table(['measured', 'value'], lines)}\n{origin(found)}, {found['seconds']} s.\n"
+    heads = ["measured", *(column["watched"] for column in columns)]
+    return f"{table(heads, lines)}\n{origin(found)}, {found['seconds']} s.\n"
 
 
 def main() -> None:
@@ -187,16 +226,24 @@ def main() -> None:
     parser.add_argument("run", nargs="?", default="panda-2c")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--fps", type=int, default=30)
-    parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--recorded", action="store_true", help="also measure a run on images of a webcam")
+    parser.add_argument("--browser", action="store_true", help="also measure RUN with its page in Chromium")
     parser.add_argument("--page", action="store_true", help="also write the tables of docs/live.md")
     arguments, began = parser.parse_args(), time.monotonic()
     estimator = Estimator.load(find_run(arguments.run))
     setting = setting_named(estimator.run.setting)
-    found: dict[str, Any] = {"filter": filtered_errors(estimator, setting, arguments.fps)}
-    with tempfile.TemporaryDirectory() as folder:
-        angles = trajectory(setting, int(TRAJECTORY * arguments.fps), arguments.fps)
-        paths = film(setting, angles, arguments.fps, Path(folder))
-        found |= speed(estimator, setting, paths, arguments.seconds, arguments.browser)
+    angles = trajectory(setting, int(TRAJECTORY * arguments.fps), arguments.fps)
+    poses = rendered(setting, angles)
+    found: dict[str, Any] = {"filter": filtered_errors(estimator, setting, angles, poses, arguments.fps)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = film(setting, poses, arguments.fps, folder / "clean")
+        watched = [Watched(arguments.run, estimator, paths)]
+        if arguments.recorded:
+            watched.append(recorded(setting, poses, arguments.fps, folder))
+        if arguments.browser:
+            watched.append(Watched(f"{arguments.run}, page in a browser", estimator, paths, browser=True))
+        found["speed"] = [{"watched": each.name, **speed(each, setting, arguments.seconds)} for each in watched]
     found |= {"watched": arguments.seconds, **described(began)}
     tables = {"live-filter": filter_table(found["filter"]), "live": speed_table(found)}
     print("\n".join(tables.values()))
