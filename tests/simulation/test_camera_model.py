@@ -121,6 +121,51 @@ def test_a_camera_without_noise_keeps_every_level() -> None:
     assert (CameraModel(CameraLevel(read_noise=1e-12), (16, 16), 1, seed=0)(levels, 0) == levels).all()
 
 
+def test_faults_continue_after_the_last_frame() -> None:
+    level = dataclasses.replace(LEVELS["harsh"], vibration=0.0, jumps=1 / 20)
+    first = CameraModel(level, (*SCENE.shape, 3), 400, seed=1, recording="first")
+    then = CameraModel(level, (*SCENE.shape, 3), 400, seed=1, recording="then", after=first)
+    anew = CameraModel(level, (*SCENE.shape, 3), 400, seed=1, recording="then")
+    assert then.shift[0] == pytest.approx(first.shift[-1])
+    assert then.angle[0] == pytest.approx(first.angle[-1])
+    assert (then.shift[-1] - then.shift[0]) == pytest.approx(anew.shift[-1])
+    assert (anew.shift[0] == 0).all()
+    assert (first.shift[-1] != 0).all()
+
+
+def test_exposure_continues_as_one_process() -> None:
+    """Over many seeds: the drift's step across the border, and the decay of a jump, are those inside a recording."""
+    steps, jumps = [], []
+    for seed in range(300):
+        before = camera(5, exposure_drift=1.0, drift_frames=100.0, seed=seed)
+        after = CameraModel(before.level, before.shape, 5, seed=seed, recording="then", after=before)
+        steps.append(math.log2(after.gain[0, 1] / before.gain[-1, 1]))
+        before = camera(5, exposure_jump=1.0, jumps=1.0, seed=seed)
+        still = dataclasses.replace(before.level, jumps=0.0)
+        after = CameraModel(still, before.shape, 2, seed=seed, recording="then", after=before)
+        jumps.append(np.log2([before.gain[-1, 1], *after.gain[:, 1]]))
+    assert np.std(steps) == pytest.approx(np.sqrt(2 * (1 - np.exp(-1 / 100))), rel=0.15)
+    last, *later = np.array(jumps).T
+    np.testing.assert_allclose(later, [last * np.exp(-1 / 20), last * np.exp(-1 / 10)], atol=1e-9)
+
+
+def test_passers_by_go_on_after_the_last_frame() -> None:
+    """One who has come in the first frames leaves in the next ones, and as many pass in these."""
+    level = CameraLevel(occluders=OccluderLevel(in_front=0.3, stay=20))
+    white = np.full((24, 32), 255, np.uint8)
+    nobody = dataclasses.replace(level, occluders=OccluderLevel())
+    seen = []
+    for seed in range(40):
+        first = CameraModel(level, white.shape, 30, seed=seed, recording="first")
+        left = CameraModel(nobody, white.shape, 60, seed=seed, recording="then", after=first)
+        then = CameraModel(level, white.shape, 30, seed=seed, recording="then", after=first)
+        here, still, *late = ((model(white, k) != 255).mean() for model, k in ((first, 29), (left, 0), (left, 59)))
+        assert abs(here - still) < 0.25
+        assert late == [0]
+        seen += [(then(white, k) != 255).any() for k in range(30)]
+    assert np.mean(seen) == pytest.approx(0.3, abs=0.1)
+
+
 def test_lens_and_dust_are_the_same_in_all_recordings() -> None:
     still = CameraLevel(distortion=0.1, occluders=OccluderLevel(dust=3, cables=1, in_front=0.5))
     white = np.stack([np.full(SCENE.shape, 255, np.uint8)] * 60)

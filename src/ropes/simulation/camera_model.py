@@ -44,6 +44,8 @@ class CameraModel:
         seed: of everything that is drawn.
         camera: its name.
         recording: its name.
+        after: the model of the frames just before these, of the same camera.  Exposure, white balance, mount and
+            passers-by continue from its last frame.
 
     Attributes:
         level: the level of the faults.
@@ -59,6 +61,10 @@ class CameraModel:
         UserError: no such level, an image of another shape, or no frame.
     """
 
+    _occluders: Occluders
+    _light: Floats
+    _mount: Floats
+
     def __init__(
         self,
         level: str | CameraLevel,
@@ -68,6 +74,7 @@ class CameraModel:
         seed: int,
         camera: str = "",
         recording: str = "",
+        after: "CameraModel | None" = None,
     ) -> None:
         self.level = level if isinstance(level, CameraLevel) else require_level(level)
         if (len(shape) != 2 and shape[2:] != (3,)) or 0 in shape:
@@ -80,9 +87,10 @@ class CameraModel:
         height, width = shape[:2]
         k1 = self.level.distortion * self._of_camera("lens").normal()
         rngs = self._of_camera("occluders"), self._of_recording("passers-by")
-        self._occluders = Occluders(self.level.occluders, shape, frames, *rngs)
-        self.gain = self._gains(self._of_recording("light"))
-        self.shift, self.angle = self._poses(self._of_recording("mount"))
+        before = (None,) * 3 if after is None else (after._occluders, after._light, after._mount)
+        self._occluders = Occluders(self.level.occluders, shape, frames, *rngs, before[0])
+        self.gain, self._light = self._gains(self._of_recording("light"), before[1])
+        self.shift, self.angle, self._mount = self._poses(self._of_recording("mount"), before[2])
         for drawn in (self.gain, self.shift, self.angle):
             drawn.flags.writeable = False
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
@@ -119,22 +127,35 @@ class CameraModel:
         light = light * (self.gain[frame] if image.ndim == 3 else self.gain[frame, 1]) * self._falloff
         return self._file(self._sensor(light, rng))
 
-    def _gains(self, rng: np.random.Generator) -> Floats:
-        """Gain of red, green and blue in each frame, (frames, 3)."""
-        level = self.level
-        stops = level.exposure_drift * _drift(self.frames, level.drift_frames, rng)
+    def _gains(self, rng: np.random.Generator, before: Floats | None) -> tuple[Floats, Floats]:
+        """Gain of red, green and blue in each frame, (frames, 3), and what continues after the last one, (4,).
+
+        The latter are the drift of the exposure, its jumps, and the drifts of red and blue; `before` are those before
+        the first frame.
+        """
+        level, start = self.level, [None] * 4 if before is None else before.tolist()
+        drift = _drift(self.frames, level.drift_frames, rng, start[0])
         jumps = rng.normal(0, level.exposure_jump, self.frames) * (rng.random(self.frames) < level.jumps)
         # The automatic exposure takes some twenty frames to come back after a jump.
-        stops += lfilter([1.0], [1.0, -math.exp(-1 / 20)], jumps)
-        red, blue = (level.white_balance * _drift(self.frames, level.drift_frames, rng) for _ in range(2))
-        return np.exp(np.stack([red, np.zeros(self.frames), blue], axis=1) + math.log(2) * stops[:, None])
+        jumps = _decaying(jumps, math.exp(-1 / 20), start[1] or 0.0)
+        red, blue = (_drift(self.frames, level.drift_frames, rng, each) for each in start[2:])
+        stops = level.exposure_drift * drift
+        stops += jumps
+        tints = np.stack([level.white_balance * red, np.zeros(self.frames), level.white_balance * blue], axis=1)
+        return np.exp(tints + math.log(2) * stops[:, None]), np.array([each[-1] for each in (drift, jumps, red, blue)])
 
-    def _poses(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Shift (frames, 2) in pixels and rotation (frames,) in radians of each frame."""
+    def _poses(self, rng: np.random.Generator, before: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Shift (frames, 2) in pixels and rotation (frames,) in radians of each frame, and where the mount is then.
+
+        The latter is its shift along each axis, share of the height, and its rotation, (3,); `before` is where it was
+        before the first frame.
+        """
         height, progress = self.shape[0], np.linspace(0, 1, self.frames)
         shift = self.level.vibration * rng.normal(size=(self.frames, 2))
-        shift += self.level.creep * rng.normal(size=2) * progress[:, None]
-        return height * shift, math.radians(self.level.turn) * rng.normal() * progress
+        creep, turn = self.level.creep * rng.normal(size=2), math.radians(self.level.turn) * rng.normal()
+        start = np.zeros(3) if before is None else before
+        shift += start[:2] + creep * progress[:, None]
+        return height * shift, start[2] + turn * progress, start + np.array([*creep, turn])
 
     def _lens(self, light: Floats, frame: int, rng: np.random.Generator) -> Floats:
         """Distortion, shift and rotation in one interpolation; then defocus and motion blur.
@@ -218,12 +239,21 @@ def _each(light: Floats, change: Callable[[Floats], Floats]) -> Floats:
     return np.stack([change(channel) for channel in np.moveaxis(light, -1, 0)], axis=-1)
 
 
-def _drift(frames: int, time_constant: float, rng: np.random.Generator) -> Floats:
-    """A stationary Ornstein-Uhlenbeck process of variance 1, sampled once a frame: (frames,)."""
+def _drift(frames: int, time_constant: float, rng: np.random.Generator, before: float | None = None) -> Floats:
+    """A stationary Ornstein-Uhlenbeck process of variance 1, sampled once a frame: (frames,).
+
+    `before` is its value before the first frame; None draws the first value.
+    """
     kept = math.exp(-1 / time_constant)
     values = rng.normal(size=frames)
-    values[1:] *= math.sqrt(1 - kept**2)
-    return lfilter([1.0], [1.0, -kept], values)
+    values[0 if before is not None else 1 :] *= math.sqrt(1 - kept**2)
+    return _decaying(values, kept, before or 0.0)
+
+
+def _decaying(changes: Floats, kept: float, before: float) -> Floats:
+    """A value of which `kept` remains in each frame, and which then changes, (frames,); `before` is that before."""
+    values: Floats = lfilter([1.0], [1.0, -kept], changes, zi=[kept * before])[0]
+    return values
 
 
 def _streak(length: float, angle: float) -> Floats:

@@ -1,7 +1,7 @@
 """Draws what stands between camera and arm, or moves behind the arm: dust, cables, passers-by."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class Occluders:
         frames: length of the recording.
         of_camera: draws dust and cables.
         of_recording: draws passers-by.
+        after: those of the frames just before these; who passes then goes on.
     """
 
     def __init__(
@@ -74,13 +75,16 @@ class Occluders:
         frames: int,
         of_camera: np.random.Generator,
         of_recording: np.random.Generator,
+        after: "Occluders | None" = None,
     ) -> None:
-        self._shape = shape
+        self._shape, self._frames = shape, frames
         size = (shape[0], shape[1])
         self._dust = _dust(level.dust, size, of_camera)
         self._cables = [_cable(size, of_camera) for _ in range(level.cables)]
-        self._behind = _passages(level.behind, level.stay, frames, of_recording)
-        self._in_front = _passages(level.in_front, level.stay, frames, of_recording)
+        behind = None if after is None else after._left(after._behind)
+        in_front = None if after is None else after._left(after._in_front)
+        self._behind: list[_Passage] = _passages(level.behind, level.stay, frames, of_recording, behind)
+        self._in_front: list[_Passage] = _passages(level.in_front, level.stay, frames, of_recording, in_front)
 
     def scene(self, light: Floats, frame: int, arm: NDArray[np.bool_] | None) -> Floats:
         """Light of the scene with whoever passes, and the cables.
@@ -105,6 +109,11 @@ class Occluders:
         if self._dust is None:
             return light
         return light * (self._dust if light.ndim == 2 else self._dust[..., None])
+
+    def _left(self, passages: list[_Passage]) -> list[_Passage]:
+        """Passages that are not over after the last frame; frames count from there."""
+        moved = (replace(each, first=each.first - self._frames) for each in passages)
+        return [each for each in moved if each.first + each.frames > 0]
 
     @staticmethod
     def _at(passages: list[_Passage], frame: int) -> list[_Passage]:
@@ -134,15 +143,21 @@ class Occluders:
         return covered, shown[..., None] * passage.light
 
 
-def _passages(share: float, stay: float, frames: int, rng: np.random.Generator) -> list[_Passage]:
-    """Passers-by such that at least one is seen in about `share` of the frames, if they come independently."""
-    found: list[_Passage] = []
+def _passages(
+    share: float, stay: float, frames: int, rng: np.random.Generator, left: list[_Passage] | None = None
+) -> list[_Passage]:
+    """Passers-by such that at least one is seen in about `share` of the frames, if they come independently.
+
+    `left` are those who came before the first frame; None draws them too.
+    """
+    found = list(left or ())
     if not share:
         return found
-    for _ in range(rng.poisson(-math.log(1 - share) * (frames + round(stay)) / stay)):
+    earlier = round(stay) if left is None else 0
+    for _ in range(rng.poisson(-math.log(1 - share) * (frames + earlier) / stay)):
         found.append(
             _Passage(
-                first=int(rng.integers(-round(stay), frames)),
+                first=int(rng.integers(-earlier, frames)),
                 frames=1 + int(rng.poisson(stay - 1)),
                 height=rng.uniform(0.5, 1.1),
                 rightwards=bool(rng.integers(2)),

@@ -122,6 +122,7 @@ class ScriptedKind:
 
     def __init__(self) -> None:
         self.robots: list[ScriptedRobot] = []
+        self.requests: list[RobotRequest] = []
         self.cameras: list[DrawnCamera] = []
         self.fault: Callable[[int], None] = lambda number: None
         self.change: Callable[[Images, int], Images] = lambda image, number: image
@@ -144,6 +145,7 @@ class ScriptedKind:
         robot = Told(joints=request.joints, **self.robot)
         robot.fault = lambda: self.fault(len(robot.goals))
         self.robots.append(robot)
+        self.requests.append(request)
         return robot
 
 

@@ -63,3 +63,12 @@ def test_an_anchor_in_the_place_of_a_damaged_one_counts_only_with_its_own_entry(
     record(options, out)
     assert sorted(each["anchor"] for each in files.read_json(out / LOG)["anchors"]) == [0, 1, 2]
     assert len(kind.robots[-1].goals) == 10
+
+
+def test_robot_is_told_which_anchors_are_recorded_already(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
+    """A simulated camera must not repeat its faults."""
+    for anchors in (1, 3):
+        record(make_options(kind="scripted", anchors=anchors), tmp_path / "D")
+    assert [request.held for request in kind.requests] == [frozenset(), frozenset({0})]

@@ -1,11 +1,15 @@
 """The simulated arm keeps its speed, and its cameras show the past."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from ropes.data.recorder.kinds.simulation import FRAME_RATE, SimulatedRobot, open_robot
+from ropes.data.recorder.kinds.simulation import FRAME_RATE, SimulatedRobot, camera_faults, open_robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
@@ -63,3 +67,44 @@ def test_simulated_camera_has_latency(robot: SimulatedRobot, make_options: MakeO
     camera.frame()
     assert robot.clock.now() - began == pytest.approx(1 / FRAME_RATE, abs=1 / 200)
     camera.close()
+
+
+@pytest.fixture
+def request_of(make_options: MakeOptions) -> Callable[..., RobotRequest]:
+    """A request for a simulated arm with webcams, for two frames of which faults are drawn."""
+
+    def make(**changes: Any) -> RobotRequest:
+        options = make_options()
+        setting = replace(options.setting, camera_level="webcam")
+        given: dict[str, Any] = {"joints": JOINTS, "setting": setting, "limits": options.limits, "frames": 2} | changes
+        return RobotRequest(**given)
+
+    return make
+
+
+def test_faults_go_on_where_more_frames_are_taken_than_faults_are_drawn_for(
+    request_of: Callable[..., RobotRequest],
+) -> None:
+    made = open_robot(request_of())
+    [camera] = made.cameras().values()
+    frames = [camera.frame() for _ in range(9)]
+    assert all((one != other).any() for one, other in itertools.combinations(frames, 2))
+    camera.close()
+    made.close()
+
+
+def test_faults_are_drawn_by_the_seed_and_differ_when_a_recording_goes_on(
+    request_of: Callable[..., RobotRequest],
+) -> None:
+    grey, arm = np.full((32, 32), 100, np.uint8), np.zeros((32, 32), bool)
+
+    def five(**changes: Any) -> NDArray[np.uint8]:
+        faults = camera_faults(request_of(**changes), "side")
+        return np.stack([next(faults)(grey, arm=arm) for _ in range(5)])
+
+    assert (five() == five()).all()
+    assert (five(held=frozenset({0, 1})) == five(held=frozenset({1, 0}))).all()
+    others = [five(), five(seed=1), five(held=frozenset({0})), five(held=frozenset({1}))]
+    assert all(
+        (one != other).any() for each in itertools.combinations(others, 2) for one, other in zip(*each, strict=True)
+    )

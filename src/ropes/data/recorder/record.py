@@ -235,6 +235,7 @@ def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: Recor
         options=options.robot_options,
         seed=options.seed,
         frames=max(1, plan.regimes.size * _FRAMES),
+        held=frozenset(entry.number for entry in folder.entries),
         off=options.settling.off,
         ask=options.ask,
     )

@@ -35,6 +35,7 @@ class RobotRequest:
         options: of the kind, from --robot-options.
         seed: of what a simulated robot draws.
         frames: how many frames a simulated camera gives, about.
+        held: numbers of the episodes that the recording holds already; a simulated camera then draws other faults.
         off: how far a joint may leave the straight line of a move, radians.
         ask: asks a question before the robot is connected, where connecting may move the arm; raises a `UserError` if
             the answer is no.  None to go on without asking.
@@ -46,6 +47,7 @@ class RobotRequest:
     options: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     frames: int = 1
+    held: frozenset[int] = frozenset()
     off: float = OFF
     ask: Callable[[str], None] | None = None
 

@@ -3,10 +3,12 @@
 Time is simulated too: the clock advances only when somebody waits, so nothing sleeps.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ropes.common.arrays import Floats, Images
+from ropes.common.seeds import integer
 from ropes.data.recorder.interfaces import Camera, Clock, Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
@@ -47,8 +49,7 @@ class SimulatedCamera(Camera):
         arm: the arm.
         scene: draws it for one camera.
         pinhole: parameters of that camera.
-        model: lays the camera's faults over a frame; None for none.
-        frames: length of the recording for which the model draws its faults.
+        faults: for each frame in turn, a function that lays the camera's faults over it; None for none.
         delay: seconds from the light to the frame.
     """
 
@@ -57,13 +58,11 @@ class SimulatedCamera(Camera):
         arm: MovingArm,
         scene: ArmScene,
         pinhole: Pinhole,
-        model: CameraModel | None,
-        frames: int,
+        faults: Iterator[Callable[..., Images]] | None,
         delay: float,
     ) -> None:
-        self._arm, self._scene, self._pinhole, self._model = arm, scene, pinhole, model
-        self._frames, self._delay = frames, delay
-        self._count, self._next = 0, 0.0
+        self._arm, self._scene, self._pinhole, self._faults = arm, scene, pinhole, faults
+        self._delay, self._next = delay, 0.0
 
     def frame(self) -> Images:
         """Wait for the next frame and return it."""
@@ -71,9 +70,7 @@ class SimulatedCamera(Camera):
             self._arm.advance(left)
         self._next = self._arm.now + 1 / FRAME_RATE
         [(images, arms)] = self._scene.render_with_arms(self._arm.pose(self._delay)[None])
-        number = min(self._count, self._frames - 1)
-        self._count += 1
-        return images[0] if self._model is None else self._model(images[0], number, arms[0])
+        return images[0] if self._faults is None else next(self._faults)(images[0], arm=arms[0])
 
     def skip(self, clock: Clock) -> None:
         """Let time pass until the next frame; frames that nobody sees are not rendered."""
@@ -124,18 +121,44 @@ class SimulatedRobot(Robot):
 
     def _camera(self, view: View) -> SimulatedCamera:
         setting, request = self._request.setting, self._request
-        shape = (setting.image_size,) * 2 + ((3,) if setting.colour else ())
-        model = None
-        if setting.camera_level != "clean":
-            model = CameraModel(
-                setting.camera_level, shape, request.frames, seed=request.seed, camera=view.name, recording="record"
-            )
+        faults = None if setting.camera_level == "clean" else camera_faults(request, view.name)
         scene, pinhole = arm_scene(setting, cameras=[view], seed=request.seed), Pinhole.of(view, setting.image_size)
-        return SimulatedCamera(self._arm, scene, pinhole, model, request.frames, self._camera_delay)
+        return SimulatedCamera(self._arm, scene, pinhole, faults, self._camera_delay)
 
     def close(self) -> None:
         """Free the simulator."""
         self._arm.close()
+
+
+def camera_faults(request: RobotRequest, camera: str) -> Iterator[Callable[..., Images]]:
+    """Endless faults of a simulated camera.
+
+    They are drawn for as many frames as the recording takes, about.  If it takes more, they continue from the last
+    frame with new draws: light, mount and passers-by go on, and the noise is another one.  A recording that goes on
+    after a stop has other faults than before.
+
+    Args:
+        request: setting, number of frames, seed, and the episodes that are recorded already.
+        camera: its name.
+
+    Yields:
+        For each frame, a function from the image and the mask of the arm to the degraded image.
+    """
+    setting, model = request.setting, None
+    shape = (setting.image_size,) * 2 + ((3,) if setting.colour else ())
+    recording = "record" if not request.held else f"record after {integer(0, *sorted(request.held))}"
+    for further in itertools.count():
+        model = CameraModel(
+            setting.camera_level,
+            shape,
+            request.frames,
+            seed=request.seed,
+            camera=camera,
+            recording=f"{recording}, {further}" if further else recording,
+            after=model,
+        )
+        for frame in range(model.frames):
+            yield partial(model, frame=frame)
 
 
 def open_robot(request: RobotRequest) -> SimulatedRobot:
