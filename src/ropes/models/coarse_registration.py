@@ -23,14 +23,16 @@ class ZoomedRegistration(Registration):
         side: of the frames, N pixels.
         channels: of each camera's images.
         zoom: divides N.
+        accurate: of the registration of the shrunk frames.
 
     Attributes:
         small: registration of the shrunk frames.
     """
 
-    def __init__(self, views: int, side: int, channels: int = 1, *, zoom: int) -> None:
+    def __init__(self, views: int, side: int, channels: int = 1, *, zoom: int, accurate: bool = False) -> None:
         super().__init__(views, side, channels)
-        self.zoom, self.pixel, self.small = zoom, zoom, Registration(views, side // zoom, channels)
+        self.zoom, self.pixel = zoom, zoom
+        self.small = Registration(views, side // zoom, channels, accurate=accurate)
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> Tensor:

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
+from torch import Tensor
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection.contrast import Contrast, contrast, features, overlap_of_angles, overlap_of_images
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.sample import Sample, registered
+from ropes.models.registration import Registration
 from tests import tiny
 
 
@@ -55,8 +57,11 @@ def test_anchor_with_two_observational_poses_is_not_paired() -> None:
     assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
 
 
-def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
-    """The same poses rendered and recorded: a block that policies move by 20 or 30 pixels, before a texture."""
+def recording(anchors: int = 60, visits: float = 0.0, zoom: int = 1) -> tuple[Sample, Sample]:
+    """The same poses rendered and recorded: a block that policies move by 20 or 30 pixels, before a texture.
+
+    `zoom` enlarges both; the camera's noise is always that of single pixels.
+    """
     rng = np.random.default_rng(0)
     scene = 60 + 100 * ndimage.gaussian_filter(rng.uniform(0, 1, (41, 64)), 1.5)
     rendered = np.repeat(scene[None], 3 * anchors, axis=0)
@@ -67,6 +72,7 @@ def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
     for visit in np.flatnonzero(rng.random(len(visited)) < visits):
         left = rng.integers(0, 50)
         visited[visit, 2:14, left : left + 14] = 20
+    rendered, visited = (each.repeat(zoom, axis=1).repeat(zoom, axis=2) for each in (rendered, visited))
     gain = np.exp(0.1 * rng.standard_normal(len(visited)))[:, None, None]
     recorded = gain * visited + 3 * rng.standard_normal(visited.shape)
     regime, anchor = np.tile(np.arange(3), anchors), np.repeat(np.arange(anchors), 3)
@@ -91,6 +97,29 @@ def test_noise_light_and_passers_by_do_not_count_as_motion(visits: float, in_col
     assert found.paired
     assert found.heat[0].shape == (41, 64)
     assert found.share[0] == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("zoom", "size"), [(3, (82, 128)), (4, (164, 256))])
+def test_large_frames_are_registered_at_the_sizes_of_a_fit(
+    zoom: int, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean, noisy = recording(anchors=20, zoom=zoom)
+    sizes, adapt = [], Registration.adapt
+
+    def counted(registration: Registration, images: Tensor) -> Tensor:
+        sizes.append(images[0].numel())
+        return adapt(registration, images)
+
+    monkeypatch.setattr(Registration, "adapt", counted)
+    still, disturbance = registered(noisy, show=False)
+    assert sizes == [128 * 128]
+    assert disturbance is not None
+    assert disturbance.crowded.mean() < 0.1
+    assert still.images[0].shape == (60, *size)
+    found = motion(still, 0, 1, 2, disturbance)
+    assert found.heat[0].shape == size
+    assert found.share[0] == pytest.approx(motion(clean, 0, 1, 2).share[0], rel=0.25)
 
 
 def test_renderings_are_not_registered() -> None:

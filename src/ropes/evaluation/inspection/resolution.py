@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from ropes.common.arrays import Ints, evenly
 from ropes.data.pictures import letterbox
 from ropes.evaluation.inspection.motion import LEVELS, alone_or_all, pairs_with_anchors
-from ropes.evaluation.inspection.sample import Disturbance, Sample
+from ropes.evaluation.inspection.sample import MOST_ZOOM, Disturbance, Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.models.shapes import EncoderConfig
 
-#: Pairs of poses that are measured, and the greatest zoom that is suggested.
-_PAIRS, _ZOOM = 100, 4
+#: Pairs of poses that are measured.
+_PAIRS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def resolution(
         poses cannot be compared with their anchors.
     """
     side = min(max(images.shape[1:3]) for images in sample.images)
-    zoom = min(side // shape.image_size, _ZOOM)
+    zoom = min(side // shape.image_size, MOST_ZOOM)
     shares = {each.joint: each.motion.share for each in joints if each.motion and each.joint in regimes}
     if not shape.window or zoom < 2 or not shares:
         return None

@@ -8,11 +8,14 @@ from torch import Tensor
 
 from ropes.common.arrays import Bools, Images, Ints, evenly
 from ropes.common.hardware import device_kind
+from ropes.common.png import bars
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
 from ropes.data.chains import has_chains
 from ropes.data.dataset import Dataset
+from ropes.data.pictures import letterbox
 from ropes.errors import UserError
+from ropes.models.coarse_registration import ZoomedRegistration
 from ropes.models.frame_changes import CHANGED, are_recorded, changed_areas, crowded
 from ropes.models.registration import Registration
 
@@ -24,6 +27,8 @@ MAX_BYTES, MIN_POSES = 400_000_000, 40
 _FRAMES, _POSES = 200, 100
 #: Pixels of the frames that are registered at once.
 _PIXELS = 2_000_000
+#: Longer side in pixels of the images of `ropes fit`; greatest multiple of it to which larger frames are shrunk.
+SIDE, MOST_ZOOM = 128, 4
 #: Standard deviations of the difference of two noisy pixels above which the pixel has moved.
 _DEVIATIONS = 3.0
 
@@ -114,6 +119,9 @@ class Disturbance:
 def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbance | None]:
     """Frames of recordings before a constant background, see `ropes.models.registration.Registration`.
 
+    Frames with more than 128 pixels along the longer side are first shrunk to the largest multiple of 128 pixels, at
+    most 512.  Their light and place are estimated at 128 pixels, as `ropes fit` does.  So memory and time are bounded.
+
     Args:
         sample: images of all regimes.
         show: show progress.
@@ -122,7 +130,7 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
         At most 100 poses of each regime, with registered frames; the given sample and None for renderings.
     """
     first = evenly(len(sample), _FRAMES)
-    recorded = [are_recorded(_planes(camera[first])) for camera in sample.images]
+    recorded = [are_recorded(_planes(_thinned(camera)[first])) for camera in sample.images]
     if not any(recorded):
         return sample, None
     regimes = [sample.rows(regime) for regime in np.unique(sample.regime)]
@@ -136,16 +144,17 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     with progress("registering, frames", len(rows) * sum(recorded), show=show) as update:
         for is_recorded, camera in zip(recorded, sample.images, strict=True):
             if is_recorded:
-                registration = Registration.of_camera(_planes(camera[first]).to(device_kind()))
+                frames = _planes(_shrunk(camera, first)).to(device_kind())
+                registration = _registration(frames)
                 composites, areas = [], []
-                chunk = max(1, _PIXELS // int(np.prod(camera.shape[1:])))
+                chunk = max(1, _PIXELS // frames[0].numel())
                 for start in range(0, len(rows), chunk):
-                    frames = _planes(camera[rows[start : start + chunk]]).to(device_kind())
+                    frames = _planes(_shrunk(camera, rows[start : start + chunk])).to(device_kind())
                     composites.append(registration.composite(frames).cpu())
                     areas.append(changed_areas(composites[-1], registration.background, frames.shape[1])[:, 0])
                     done += len(frames)
                     update(done)
-                images.append(_images(torch.cat(composites), camera.ndim))
+                images.append(_without_bars(_images(torch.cat(composites), camera.ndim), camera.shape[1:3]))
                 levels.append(_noise(registration))
                 crowds.append(crowded(np.concatenate(areas)))
             else:
@@ -156,9 +165,43 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     return chosen, Disturbance(tuple(levels), np.stack(crowds, axis=1))
 
 
+def _registration(frames: Tensor) -> Registration:
+    """An accurate registration of one camera, fitted on frames uint8 (n, C, H, W), see `registered`."""
+    zoom = max(frames.shape[2:]) // SIDE
+    if zoom < 2:
+        return Registration.of_camera(frames)
+    zoomed = ZoomedRegistration(1, frames.shape[3], frames.shape[1], zoom=zoom, accurate=True).to(frames.device)
+    zoomed.adapt(frames)
+    return zoomed
+
+
+def _thinned(images: Images) -> Images:
+    """Every k-th pixel of images (n, H, W[, 3]), at least 128 along the longer side: pixels keep their noise."""
+    step = max(1, max(images.shape[1:3]) // SIDE)
+    return images[:, ::step, ::step]
+
+
+def _shrunk(images: Images, rows: Ints) -> Images:
+    """Rows of images (n, H, W[, 3]); those of more than 128 pixels letterboxed to a multiple, see `registered`."""
+    longer = max(images.shape[1:3])
+    if longer <= SIDE:
+        return images[rows]
+    side = SIDE * min(longer // SIDE, MOST_ZOOM)
+    return np.concatenate([letterbox(images[row : row + 1], side) for row in rows])
+
+
+def _without_bars(images: Images, size: tuple[int, int]) -> Images:
+    """The part of images by `_shrunk` (n, S, S[, 3]) in which those of this size lie, without the black bars."""
+    if images.shape[1:3] == size:
+        return images
+    height, width = (max(1, round(images.shape[1] * each / max(size))) for each in size)
+    top, left = bars(height, width)
+    return images[:, top : top + height, left : left + width]
+
+
 def _noise(registration: Registration) -> float:
     """Greatest difference of two frames that noise explains, grey levels."""
-    deviation = 255 * float(registration.noise.median())
+    deviation = 255 * float(registration.noise[registration.inside].median())
     return max(float(CHANGED), _DEVIATIONS * 2**0.5 * deviation)
 
 
