@@ -138,6 +138,21 @@ def test_arm_is_taken_from_the_data_set(run: Run, tmp_path: Path) -> None:
         chosen_arm(run, dataset=open_dataset(data))
 
 
+def test_data_of_another_arm_are_refused_with_their_name_and_the_file(run: Run, tmp_path: Path) -> None:
+    urdf = planar.write_urdf(tmp_path)
+    data = planar.name_robot(tiny.write_data(tmp_path / "data", anchors=1, tests=0), urdf)
+    panda = replace(run, setting="panda-2c-causal", joints=setting_named("panda-2c-causal").robot.joints)
+    line = rf"{data} shows another arm than the run has: {urdf} has no movable joint 'panda_joint1' \(it has .*spin"
+    with pytest.raises(UserError, match=line):
+        chosen_arm(panda, dataset=open_dataset(data))
+    (data / schema.ROBOT).write_text(kinematics_of(urdf), encoding="utf-8")
+    urdf.unlink()
+    with pytest.raises(
+        UserError, match=rf"{data} shows another arm than the run has: {data / schema.ROBOT} has no mov"
+    ):
+        chosen_arm(panda, dataset=open_dataset(data))
+
+
 def test_unavailable_arm_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no robot is known for setting 'tiny': give its --urdf FILE"):
         chosen_arm(run)

@@ -103,18 +103,26 @@ def robot_of(run: Run, provenance: Mapping[str, Any] | None = None) -> Robot | N
     return None if setting is None else setting.robot
 
 
-def arm_of(run: Run, robot: Robot, urdf: Path | None = None) -> Arm:
+def arm_of(run: Run, robot: Robot, urdf: Path | None = None, dataset: Dataset | None = None) -> Arm:
     """The arm of a robot; joints that the run does not estimate stay at the robot's neutral values.
 
     Args:
         run: the run.
         robot: robot of a setting or data set.
         urdf: URDF file to use in place of the robot's own.
+        dataset: the data set whose robot it is, for messages; None for that of a setting.
 
     Raises:
         UserError: no such URDF file, or it lacks a joint of the run.
     """
-    return _arm(run, read_urdf(locate(robot.urdf) if urdf is None else urdf), robot.neutral)
+    parsed = read_urdf(locate(robot.urdf) if urdf is None else urdf)
+    missing = [joint for joint in run.joints if joint not in parsed.moving]
+    if dataset is not None and missing:
+        raise UserError(
+            f"{dataset.path} shows another arm than the run has: {parsed.path} has no movable joint {missing[0]!r} (it "
+            f"has {', '.join(parsed.moving)}); give images of the run's arm, or, if they are, its --urdf FILE"
+        )
+    return _arm(run, parsed, robot.neutral)
 
 
 def chosen_arm(run: Run, urdf: str | Path | None = None, dataset: Dataset | None = None) -> Arm:
@@ -136,11 +144,11 @@ def chosen_arm(run: Run, urdf: str | Path | None = None, dataset: Dataset | None
     if (robot := robot_of(run, None if dataset is None else dataset.provenance)) is None:
         raise UserError(f"poses need the arm, and no robot is known for setting {run.setting!r}: give its --urdf FILE")
     try:
-        return arm_of(run, robot)
+        return arm_of(run, robot, dataset=dataset)
     except UserError:
         if dataset is None or dataset.urdf is None:
             raise
-        return arm_of(run, robot, dataset.urdf)
+        return arm_of(run, robot, dataset.urdf, dataset)
 
 
 def _arm(run: Run, urdf: Urdf, neutral: Mapping[str, float]) -> Arm:

@@ -22,6 +22,7 @@ from ropes.data.recordings.calibration import intrinsics
 from ropes.data.recordings.look import Looks
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams
 from ropes.data.recordings.source import FrameId, Recording
+from ropes.data.recordings.survey import file_of
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -168,6 +169,7 @@ class _Camera:
             other = seen.other(self.name, image)
             if other is not None or image.shape[:2] != self._size or stored.shape != shape:
                 where = f"{self._recording.episodes[episode].name}: frame {number} of camera {self.name}"
+                where += file_of(self._recording, self.name, (episode, number))
                 if other is not None:
                     raise UserError(f"{where} shows what camera {other} sees; take it out, or exchange the two")
                 if stored.ndim != len(shape):

@@ -104,10 +104,19 @@ class FramesRecording:
 
     def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Images, None, None]:
         """See `Recording`."""
-        begins = np.cumsum([0, *(len(next(iter(episode.frames.values()))) for episode in self.episodes)])
-        for episode, number in frames:
-            path = self._paths[camera][int(begins[episode]) + number]
+        for path in (self.frame_file(camera, frame) for frame in frames):
             yield read_picture(path, str(path), f"{path} is no image that can be read")
+
+    def frame_file(self, camera: str, frame: FrameId) -> Path:
+        """See `Recording`."""
+        episode, number = frame
+        return self._paths[camera][self._begins[episode] + number]
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Row of the log with which each episode begins."""
+        lengths = [len(next(iter(episode.frames.values()))) for episode in self.episodes]
+        return [0, *np.cumsum(lengths).tolist()]
 
     @cached_property
     def _paths(self) -> dict[str, list[Path]]:

@@ -138,6 +138,12 @@ class JoinedRecording:
             inside = [(self._places[episode][1], frame) for episode, frame in group]
             yield from self.parts[part].images(camera, inside)
 
+    def frame_file(self, camera: str, frame: FrameId) -> Path | None:
+        """See `Recording`."""
+        name, episode = self._places[frame[0]]
+        found = getattr(self.parts[name], "frame_file", None)
+        return None if found is None else found(camera, (episode, frame[1]))
+
     @cached_property
     def _places(self) -> list[tuple[str, int]]:
         """Name of the recording of each episode, and the episode's place in it."""

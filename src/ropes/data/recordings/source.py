@@ -119,7 +119,8 @@ class Recording(Protocol):
         record: origin of the recording for `meta/ropes.json`: format, checksum, topics; as JSON can hold it.
 
     A recording may also have `calibrations`: camera → `ropes.data.recordings.calibration.Calibration`, without cameras
-    that have none.
+    that have none; and a method `frame_file` from a camera and a `FrameId` to the path of the frame's own file, or
+    None, for messages.
     """
 
     @property

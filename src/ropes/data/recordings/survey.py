@@ -200,7 +200,15 @@ def another_size(recording: Recording, camera: str, frame: FrameId) -> str:
     episode, number = frame
     names = [each.name for each in recording.episodes]
     where = f" of {names[episode]}" if len(names) > 1 else ""
+    where += file_of(recording, camera, frame)
     return f"camera {camera}: frame {number}{where} has another size than those before it"
+
+
+def file_of(recording: Recording, camera: str, frame: FrameId) -> str:
+    """The file of a frame in brackets, for messages; empty where frames have no files of their own."""
+    files_of = getattr(recording, "frame_file", None)
+    path = None if files_of is None else files_of(camera, frame)
+    return "" if path is None else f" ({path})"
 
 
 def _write(path: Path, key: str, found: Mapping[str, CameraSurvey]) -> None:
