@@ -35,6 +35,24 @@ def test_views_with_few_foreign_parts_stay_as_they_are() -> None:
     assert torch.equal(cleaned[2], frames[0])
 
 
+@pytest.mark.parametrize(("side", "zoom"), [(30, 1), (33, 1), (30, 3), (36, 2)])
+def test_frames_of_any_side_are_cleaned(side: int, zoom: int) -> None:
+    """Parts at the lower and the right edge are cut off there."""
+    cleaner = Cleaner(torch.full((2, side, side), 0.2), views=2, zoom=zoom).eval()
+    frames = cleaner.levels.repeat(2, 1, 1, 1)
+    frames[1, :, -5:, -7:] = 250
+    (logits,) = cleaner(frames)
+    parts = -(-side // zoom // _PART)
+    assert logits.shape == (2, 2, parts, parts)
+    assert arm_loss(logits, cleaner.levels[None].repeat(2, 1, 1, 1), frames, cleaner).isfinite()
+    cleaner.adapt(frames)
+    torch.nn.init.constant_(cleaner.detector[-1].bias, 3.0)  # type: ignore[arg-type]
+    foreign = cleaner.foreign_parts(frames)
+    assert not foreign[0].any()
+    assert foreign[1, :, -1, -1].all()
+    assert torch.equal(cleaner.clean(frames), cleaner.levels.repeat(2, 1, 1, 1))
+
+
 def test_frames_of_the_background_have_no_foreign_part() -> None:
     cleaner = Cleaner(torch.full((2, _SIDE, _SIDE), 0.2), views=2).eval()
     torch.nn.init.constant_(cleaner.detector[-1].bias, 3.0)  # type: ignore[arg-type]

@@ -11,6 +11,8 @@ from ropes.models.zoom import shrink
 
 #: Version of the network, its training and its use, part of fingerprints, of runs and of the names of cleaned images.
 CLEANER = 2
+#: Side of a part in pixels.
+_PART = 4
 #: Dilations of the detector: the last block sees half of the height of an image of 128 pixels.
 _DILATIONS = (1, 2, 4, 8)
 #: Least share of a view's changed parts that are foreign where somebody passes: in frames of the arm alone the detector
@@ -23,7 +25,8 @@ CHUNK_BYTES = 1 << 26
 class Cleaner(nn.Module):
     """Detects foreign objects in registered frames, and replaces the parts that show them by the background.
 
-    Parts are squares of 4 by 4 pixels of the frames, shrunk from side N to side S = N / zoom. It learns from frames in
+    Parts are squares of 4 by 4 pixels of the frames, shrunk from side N to side S: N / zoom, and black rows and columns
+    at the lower and the right edge up to the next multiple of 4. It learns from frames in
     which only the arm moves, with synthetic objects before and behind the arm, and then cleans frames that
     contain a passer-by.
 
@@ -55,13 +58,15 @@ class Cleaner(nn.Module):
         self.spread.copy_(spread_of(self.shrunk(images), self._small_background))
 
     def shrunk(self, images: Tensor) -> Tensor:
-        """Frames in which the detector looks, uint8 (n, P, N, N) → (n, P, S, S)."""
-        return shrink(images, self.zoom)
+        """Frames in which the detector looks, uint8 (n, P, N, N) → (n, P, S, S); also without the first axis."""
+        return _whole_parts(shrink(images, self.zoom))
 
     @property
     def _small_background(self) -> Tensor:
         """The background of shrunk frames, levels in [0, 1], (P, S, S)."""
-        return self.background if self.zoom == 1 else self.shrunk(self.levels).to(self.background) / 255
+        if self.zoom == 1:
+            return _whole_parts(self.background)
+        return self.shrunk(self.levels).to(self.background) / 255
 
     def forward(self, images: Tensor) -> tuple[Tensor]:
         """Registered frames, uint8 (B, P, N, N) → logits of "a foreign object is in this part", (B, V, s, s)."""
@@ -92,5 +97,13 @@ class Cleaner(nn.Module):
 
     def without(self, images: Tensor, foreign: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""
-        parts = functional.interpolate(foreign.float(), size=images.shape[-1]) > 0
+        side = images.shape[-1]
+        parts = functional.interpolate(foreign.float(), size=_PART * self.zoom * foreign.shape[-1]) > 0
+        parts = parts[..., :side, :side]
         return torch.where(parts.repeat_interleave(self.of_view, dim=1), self.levels, images)
+
+
+def _whole_parts(frames: Tensor) -> Tensor:
+    """Frames (..., S, S), with black rows and columns at the end up to a multiple of `_PART` pixels."""
+    more = -frames.shape[-1] % _PART
+    return functional.pad(frames, (0, more, 0, more)) if more else frames

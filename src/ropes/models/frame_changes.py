@@ -56,9 +56,12 @@ def levels_of(background: Tensor) -> Tensor:
 
 
 def parts_with(pixels: Tensor, views: int, side: int) -> Tensor:
-    """The parts of each view with such a pixel in a channel: bool (B, P, S, S) → bool (B, V, side, side)."""
-    of_view = pixels.unflatten(1, (views, -1)).any(2)
-    return functional.max_pool2d(of_view.float(), pixels.shape[-1] // side) > 0
+    """The parts of each view with such a pixel in a channel: bool (B, P, S, S) → bool (B, V, side, side).
+
+    The last parts are smaller where `side` does not divide S.
+    """
+    of_view, size = pixels.unflatten(1, (views, -1)).any(2), pixels.shape[-1]
+    return functional.max_pool2d(of_view.float(), -(-size // side), ceil_mode=bool(size % side)) > 0
 
 
 def changed_areas(frames: Tensor, background: Tensor, channels: int) -> NDArray[np.float64]:
