@@ -146,6 +146,25 @@ def test_anchored_learns_from_colour(runs: dict[str, Path], colour: Path) -> Non
 
 
 @pytest.mark.slow
+def test_native_camera_images_are_fitted_and_predicted(tmp_path: Path, cache_home: Path) -> None:
+    """320×240 in colour, a camera's own size: at the side of the tiny network, and with a window from more pixels."""
+    data = tiny_colour.write_data(tmp_path / "data", sizes=((240, 320),) * 2, anchors=8, tests=4)
+    dataset = open_dataset(data)
+    native = dataset.read_cameras(dataset.frames("test-id").index)
+    assert [camera.shape for camera in native] == [(4, 240, 320, 3)] * 2
+    once = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    recipe = tiny.encoder_recipe(val_fraction=0.5, training=once)
+    larger = replace(recipe, encoder=replace(recipe.encoder, window_image_size=320))
+    for name, chosen in (("whole", recipe), ("window", larger)):
+        fit(data, tmp_path / name, chosen, 0, method="anchored", show=False)
+        lines = list(predict(tmp_path / name, data, split="test-id"))
+        found = np.array([list(line["joints"].values()) for line in lines])
+        assert found.shape == (4, 2)
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(Estimator.load(tmp_path / name).coordinates(native), found, atol=1e-5)
+
+
+@pytest.mark.slow
 def test_exported_colour_images_give_the_same_predictions(
     runs: dict[str, Path], apart: Path, tmp_path: Path, capsys: Any
 ) -> None:
