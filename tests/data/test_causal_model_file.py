@@ -40,7 +40,14 @@ def test_another_causal_model_is_drawn_from_and_kept(source: Path, tmp_path: Pat
 
 def test_an_angle_that_no_photograph_has_is_refused(source: Path, tmp_path: Path) -> None:
     model = CausalModel.from_dict(DEFAULT | {"weights": [[*AXES, 1.0]]})
-    with pytest.raises(UserError, match=r"the causal model gives an axis 1\d\d\.\d°; it has -90° to 90°"):
+    with pytest.raises(UserError, match=r"gives an axis 1\d\d\.\d° \([23]\.\d\d rad\); it has -90° to 90°$"):
+        import_anchors(source, out=tmp_path / "D", anchors=50, models={"train": model}, progress=False)
+    assert not (tmp_path / "D").exists()
+
+
+def test_a_causal_model_in_degrees_is_told(source: Path, tmp_path: Path) -> None:
+    model = independent_model(dict.fromkeys(AXES, (-90.0, 90.0)))
+    with pytest.raises(UserError, match=r"it has -90° to 90°; give radians, not degrees$"):
         import_anchors(source, out=tmp_path / "D", anchors=50, models={"train": model}, progress=False)
     assert not (tmp_path / "D").exists()
 

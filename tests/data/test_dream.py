@@ -168,6 +168,15 @@ def stretch(folder: Path) -> None:
         dream_files.write_json(path, content)
 
 
+def in_degrees(folder: Path) -> None:
+    """Write the angles of all frames in degrees."""
+    for path in folder.glob("0*.json"):
+        content = json.loads(path.read_text())
+        for entry in content["sim_state"]["joints"][:7]:
+            entry["position"] = np.degrees(entry["position"])
+        dream_files.write_json(path, content)
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no labels": (
         lambda folder: (folder / "000002.json").unlink(),
@@ -214,6 +223,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         stretch,
         "mm from the links of panda.urdf; give the URDF of this arm by --urdf FILE",
     ),
+    "degrees": (in_degrees, "/few: panda_joint1 has a median of "),
     "other size": (
         lambda folder: dream_files.draw(folder / "000002.rgb.jpg", np.zeros((7, 2)), (64, 48)),
         "000002.rgb.jpg has 64x48 pixels, and 000000.rgb.jpg 128x96; import images of one size",

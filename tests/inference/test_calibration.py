@@ -92,7 +92,10 @@ def test_fewer_than_two_distinct_angles_are_refused(angles: list[list[float]]) -
 
 def test_angles_of_an_arm_that_stands_still_are_refused() -> None:
     angles = np.random.default_rng(0).normal(size=(3, 2)) * [1, 1e-4]
-    with pytest.raises(UserError, match=r"the angles of b in all samples lie within \de-05 rad; .* at least 0\.002"):
+    with pytest.raises(
+        UserError,
+        match=r"the angles of b in all samples lie within 0\.00\d° \(\de-05 rad\); .* at least 0\.11° \(0\.002 rad\)",
+    ):
         fit_calibration(angles, angles, ("a", "b"))
 
 

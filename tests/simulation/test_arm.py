@@ -103,6 +103,7 @@ def test_unused_joints_stay_within_their_limits(side_camera: Camera) -> None:
             [(-3, 1)],
             r"range \[-3, 1\] of joint lbr_iiwa_joint_2 is outside its limits \[-2.0944, 2.0944\] in model",
         ),
+        ([JOINTS[0]], [(-90, 90)], r"limits \[-2.0944, 2.0944\] in model.urdf; give radians, not degrees"),
         ([JOINTS[0]], [(1, 1)], "is empty"),
         ([JOINTS[0]], [(0, 1), (0, 1)], "1 joints need as many ranges, got 2"),
         ([JOINTS[0]], {JOINTS[1]: (0, 1)}, "only one of them has lbr_iiwa_joint_2, lbr_iiwa_joint_4"),

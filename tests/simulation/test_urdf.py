@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
+from ropes.simulation.arm import arm_model
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import import_pybullet
 from ropes.simulation.joints import rotation
@@ -29,6 +30,18 @@ def test_urdf_tree_limits_and_shapes_are_read(small_urdf: Path) -> None:
 def test_rotation_about_z_is_the_textbook_matrix() -> None:
     quarter = rotation(np.array([0.0, 0.0, 1.0]), np.array([np.pi / 2]))[0]
     np.testing.assert_allclose(quarter, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+
+
+def test_range_of_a_joint_without_limits_that_is_in_degrees_is_refused(small_urdf: Path) -> None:
+    arm = read_urdf(small_urdf)
+    assert arm_model(arm, ["elbow", "slide"], [(-6.2, 6.2), (0, 0.1)]).joints == ("elbow", "slide")
+    line = r"the range \[-90, 90\] of joint elbow is above a full turn; give radians, not degrees"
+    with pytest.raises(UserError, match=line):
+        arm_model(arm, ["elbow"], [(-90, 90)])
+    with pytest.raises(UserError, match=r"outside its limits .*; give radians, not degrees"):
+        arm_model(arm, ["shoulder"], [(-90, 90)])
+    with pytest.raises(UserError, match=r"outside its limits .*; give a range within them"):
+        arm_model(arm, ["slide"], [(0, 90)])
 
 
 def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ropes.causal.scm import Regime
 from ropes.common import files
 from ropes.common.arrays import Floats, Images
+from ropes.common.units import require_radians
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -106,8 +107,8 @@ def import_dream(folder: Path, *, out: Path, options: DreamOptions, progress: bo
         progress: show progress.
 
     Raises:
-        UserError: labels or images are missing, damaged or of several kinds, the URDF lacks a joint or a keypoint, or
-            `out` holds something else.  Nothing is left in `out` then.
+        UserError: labels or images are missing, damaged or of several kinds, joint angles are probably in degrees, the
+            URDF lacks a joint or a keypoint, or `out` holds something else.  Nothing is left in `out` then.
     """
     files.require_free(out, schema.PROVENANCE)
     if out.resolve().is_relative_to(folder.resolve()):
@@ -183,9 +184,14 @@ def _angles(frames: DreamFrames, urdf: Urdf) -> tuple[tuple[str, ...], Floats]:
                 f"{frames.labels[0]}: joint {name} is not in {urdf.path.name} (it has {', '.join(urdf.moving)}); give "
                 "the URDF of this arm by --urdf FILE"
             )
-    turning = [name for name, joint in urdf.moving.items() if joint.kind != "prismatic" and name in frames.joints]
+    turning = [name for name, joint in urdf.moving.items() if joint.turns and name in frames.joints]
     columns = [frames.joints.index(name) for name in turning]
-    return tuple(turning), frames.positions[:, columns]
+    angles = frames.positions[:, columns]
+    try:
+        require_radians(turning, np.median(np.abs(angles), axis=0), "has a median of")
+    except ValueError as error:
+        raise UserError(f"{frames.labels[0].parent}: {error}") from error
+    return tuple(turning), angles
 
 
 def _stored(frames: DreamFrames, view: View, row: int, camera: str = CAMERA) -> Images:

@@ -11,6 +11,7 @@ from ropes.causal.scm import CausalModel, Regime
 from ropes.common import png
 from ropes.common.arrays import Floats, Images, Ints
 from ropes.common.seeds import generator
+from ropes.common.units import GIVE_RADIANS, TURN, in_both_units
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
@@ -246,8 +247,9 @@ def _positions(angles: Floats) -> Ints:
     Raises:
         UserError: an angle is outside an axis's range.
     """
-    if np.abs(angles).max() > RANGE[1]:
-        raise UserError(f"the causal model gives an axis {np.degrees(np.abs(angles).max()):.1f}°; it has -90° to 90°")
+    if (largest := float(np.abs(angles).max())) > RANGE[1]:
+        hint = f"; {GIVE_RADIANS}" if largest > TURN else ""
+        raise UserError(f"the causal model gives an axis {in_both_units(largest)}; it has -90° to 90°{hint}")
     return positions_of(angles)
 
 

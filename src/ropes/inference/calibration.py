@@ -1,5 +1,6 @@
 """Calibration: the stored map from coordinates to radians, with origin and errors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -105,8 +106,9 @@ def fit_calibration(coordinates: Floats, angles: Floats, joints: Sequence[str]) 
             raise UserError(f"calibration needs two distinct angles of each joint; {joint} has one in all samples")
         if (extent := np.ptp(angles[:, column])) < _LEAST_EXTENT:
             raise UserError(
-                f"the angles of {joint} in all samples lie within {extent:.1g} rad; a line from its coordinate to its "
-                f"angle needs at least {_LEAST_EXTENT}"
+                f"the angles of {joint} in all samples lie within {math.degrees(extent):.1g}° ({extent:.1g} rad); a "
+                f"line from its coordinate to its angle needs at least {math.degrees(_LEAST_EXTENT):.2g}° "
+                f"({_LEAST_EXTENT} rad)"
             )
         if np.ptp(coordinates[:, column]) <= _ROUNDING * np.abs(coordinates[:, column]).max():
             raise UserError(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.common.units import require_radians
+from ropes.common.units import require_angles_in_radians
 from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.inference.image_inputs import Pose, read_poses
@@ -36,8 +36,7 @@ def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
         line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
         raise UserError(f"{path}, line {line}: an angle is not finite")
     try:
-        require_radians(run.joints, np.ptp(table, axis=0), "spans")
-        require_radians(run.joints, np.median(np.abs(table), axis=0), "has a median of")
+        require_angles_in_radians(run.joints, table)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from error
     return images, table

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.common.units import GIVE_RADIANS
 from ropes.errors import UserError
 from ropes.simulation.availability import find_urdf
 from ropes.simulation.backgrounds import SceneName
@@ -54,8 +55,8 @@ def arm_setting(
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
 
     Raises:
-        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, a duplicate name, a
-            name that no folder can have, or a camera that does not show the whole arm.
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits or probably in degrees, a
+            duplicate name, a name that no folder can have, or a camera that does not show the whole arm.
     """
     arm = read_urdf(find_urdf(urdf))
     name = name or arm.name
@@ -94,7 +95,7 @@ def arm_model(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> CausalModel:
     """The distributions of `arm_setting` for training.
 
     Raises:
-        UserError: an unknown joint, or a range that is empty or outside the limits.
+        UserError: an unknown joint, or a range that is empty, outside the limits, or probably in degrees.
     """
     return independent_model(_intervals(arm, joints, ranges))
 
@@ -129,10 +130,12 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
         if not low < high:
             raise UserError(f"the range [{low}, {high}] of joint {name} is empty; give low:high")
         if low < joint.low or high > joint.high:
+            remedy = GIVE_RADIANS if joint.beyond_a_turn(low, high) else "give a range within them"
             raise UserError(
                 f"the range [{low}, {high}] of joint {name} is outside its limits "
-                f"[{joint.low:.4f}, {joint.high:.4f}] in {arm.path.name}; give a range within them"
+                f"[{joint.low:.4f}, {joint.high:.4f}] in {arm.path.name}; {remedy}"
             )
+        joint.require_radians(low, high)
         intervals[name] = float(low), float(high)
     return intervals
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ropes.common.arrays import Floats
+from ropes.common.units import GIVE_RADIANS, TURN, in_both_units, speed_in_both_units
 from ropes.errors import UserError, suggestion
 
 _MOVING = ("revolute", "continuous", "prismatic")
@@ -54,9 +55,36 @@ class Joint:
         return self.kind in _MOVING
 
     @property
+    def turns(self) -> bool:
+        """Whether the joint turns, where a prismatic one slides."""
+        return self.kind != "prismatic"
+
+    @property
     def rest(self) -> float:
         """The value nearest to 0 within the limits."""
         return float(min(max(0.0, self.low), self.high))
+
+    def position_in_words(self, value: float) -> str:
+        """A position in degrees and in radians; in metres where the joint is prismatic."""
+        return in_both_units(value) if self.turns else f"{value:.3f} m"
+
+    def speed_in_words(self, value: float) -> str:
+        """A speed in degrees and in radians a second; in metres a second where the joint is prismatic."""
+        return speed_in_both_units(value) if self.turns else f"{value:.3f} m/s"
+
+    def beyond_a_turn(self, low: float, high: float) -> bool:
+        """Whether a range has angles beyond a full turn, so that it is probably in degrees."""
+        return self.turns and max(abs(low), abs(high)) > TURN
+
+    def require_radians(self, low: float, high: float) -> None:
+        """Check that a range within the limits is plausible in radians.
+
+        Raises:
+            UserError: it goes beyond a full turn where the joint has no limits, or beyond two turns.
+        """
+        most = TURN if math.isinf(self.high) else 2 * TURN
+        if self.turns and max(abs(low), abs(high)) > most:
+            raise UserError(f"the range [{low:g}, {high:g}] of joint {self.name} is above a full turn; {GIVE_RADIANS}")
 
 
 def rotation(axis: Floats, angles: Floats) -> Floats:

@@ -64,8 +64,9 @@ def test_table_height_defaults_to_the_workspace_floor(urdf: Path, tmp_path: Path
         ("[joints.shoulder]", "[joints.sholder]", "no movable joint 'sholder': did you mean shoulder?"),
         ("high = 1.0", "high = -1.0", "joint shoulder: low is -1, which is not below high, -1"),
         ("high = 1.0", "high = 1.7", "may move from -1 to 1.7, but small.urdf allows -1.6000 to 1.6000"),
+        ("high = 1.0", "high = 90", "allows -1.6000 to 1.6000; give radians, not degrees"),
         ("speed = 0.5", "speed = 0", "speed is 0; it must be above 0"),
-        ("speed = 0.5", "speed = 4", "may move at 4 rad/s, but small.urdf allows 3"),
+        ("speed = 0.5", "speed = 4", "may move at 229.2 °/s (4.00 rad/s), but small.urdf allows 171.9 °/s (3.00"),
         ("speed = 0.5", 'speed = "fast"', "joint shoulder: speed is 'fast', which is no finite number"),
         ("speed = 0.5", "speed = nan", "which is no finite number"),
         ("high = [0.5, 0.5, 0.9]", "high = [0.5, -0.6, 0.9]", "lowest y is -0.5, which is not below -0.6"),
@@ -122,3 +123,20 @@ def test_ranges_must_stay_within_the_limits(urdf: Path) -> None:
         require_ranges(limits, {"elbow": (-1, 1.2)})
     with pytest.raises(UserError, match="the limits have no joint 'elbo': did you mean elbow"):
         require_ranges(limits, {"elbo": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("element", "low"),
+    [
+        ('type="continuous"', -90),
+        ('type="continuous"', -7),
+        ('type="revolute"', -90),
+    ],
+)
+def test_limits_in_degrees_of_a_joint_that_may_turn_are_refused(urdf: Path, element: str, low: float) -> None:
+    text = urdf.read_text().replace('"elbow" type="revolute"', f'"elbow" {element}').replace('="-3.1"', '="-360"')
+    urdf.write_text(text.replace('="3.1"', '="360"'))
+    with pytest.raises(UserError) as error:
+        checked(Limits({"elbow": JointLimits(low, 1, 1)}, WORKSPACE), read_urdf(urdf), "limits.toml")
+    line = f"limits.toml: the range [{low}, 1] of joint elbow is above a full turn; give radians, not degrees"
+    assert str(error.value) == line

@@ -1,5 +1,7 @@
 """Nothing moves that was not checked and agreed to, and whatever ends a recording stops the arm."""
 
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -68,7 +70,11 @@ def test_robot_without_encoders_requires_state_none(
     assert agreed == [0]
     [line] = [line for line in lines if line.startswith("no encoders: the first move")]
     first = kind.robots[1].goals[0]
-    assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
+    goal = ", ".join(
+        f"{joint} {math.degrees(angle):.1f}° ({angle:.2f} rad)"
+        for joint, angle in zip(("shoulder", "elbow"), first, strict=True)
+    )
+    assert line.endswith(f"bring the arm near its goal first: {goal}")
 
 
 def test_joint_away_from_its_simulated_position_is_reported(
@@ -81,9 +87,9 @@ def test_joint_away_from_its_simulated_position_is_reported(
     monkeypatch.setattr(ScriptedRobot, "others", lambda self: others, raising=False)
     lines = record(options, tmp_path / "D")
     assert agreed == [0]
-    line = "joint elbow stands at 0.50; the plan was simulated with it at 0.00: move it there"
+    line = "joint elbow stands at 28.6° (0.50 rad); the plan was simulated with it at 0.0° (0.00 rad): move it there"
     assert [each for each in lines if "stands at" in each] == [line]
-    with pytest.raises(UserError, match=f"^{line}; or leave --yes out, to be asked$"):
+    with pytest.raises(UserError, match=f"^{re.escape(line)}; or leave --yes out, to be asked$"):
         record(make_options(kind="scripted"), tmp_path / "E")
     assert kind.robots[-1].goals == []
 

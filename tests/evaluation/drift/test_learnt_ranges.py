@@ -65,7 +65,10 @@ def test_cameras_with_other_names_are_those_of_the_run(estimator: Estimator, tmp
     recording = write_recording(tmp_path / "named")
     for camera, name in zip(tiny.CAMERAS, ("laptop", "phone"), strict=True):
         (recording / camera).rename(recording / name)
-    with pytest.raises(UserError, match=r"has no camera right of the run \(it has laptop, phone\)"):
+    with pytest.raises(
+        UserError,
+        match=r"right of the run \(it has laptop, phone\); .* give --cameras right=CAMERA left=CAMERA$",
+    ):
         ropes.check(estimator, recording)
     cameras = tuple(f"{camera}={name}" for camera, name in zip(tiny.CAMERAS, ("laptop", "phone"), strict=True))
     found = ropes.check(estimator, recording, options=ImportOptions(streams=Options(cameras=cameras)))

@@ -45,6 +45,8 @@ def test_table_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
         ("time,elbow,wrist\n0,1\n", "line 2: a value is not a number"),
         ("time,elbow,wrist\n1,1,1\n1,2,2\n", "times must ascend"),
         ("time,elbow,wrist\n1,1,nan\n", "all values must be finite"),
+        ("time,elbow,wrist\n0,0,0\n1,0,-45\n", "t.csv: wrist spans 45, above a full turn; give radians, not degrees"),
+        ("time,elbow,wrist\n0,90,0\n1,91,0\n", "elbow has a median of 90.5, above a full turn; give radians, not"),
     ],
 )
 def test_invalid_truth_files_are_refused(text: str, fault: str, tmp_path: Path) -> None:
@@ -55,7 +57,7 @@ def test_invalid_truth_files_are_refused(text: str, fault: str, tmp_path: Path) 
 
 
 def test_video_frames_include_true_angles(tmp_path: Path, tiny_data: Path) -> None:
-    table = write(tmp_path / "t.csv", "time,elbow,wrist\n0,0,0\n10,10,-10\n")
+    table = write(tmp_path / "t.csv", "time,elbow,wrist\n0,0,0\n5,5,-5\n")
     video = write_video(tmp_path / "v.mkv", [1, 2, 3, 4], fps=50)
     options = WatchOptions(cameras=[str(video), str(video)], rotate={}, crop={}, truth=str(table))
     sources = open_sources(run_of(), options)

@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from ropes.common.arrays import Floats
+from ropes.common.units import GIVE_RADIANS
 from ropes.errors import UserError, suggestion
 from ropes.simulation.collisions import Workspace
 from ropes.simulation.urdf import Urdf
@@ -133,7 +134,7 @@ def checked(limits: Limits, urdf: Urdf, source: str) -> Limits:
         source: where they come from, for the message.
 
     Raises:
-        UserError: they contradict each other.
+        UserError: they contradict each other, or a range is probably in degrees.
     """
     for name, given in limits.joints.items():
         joint = urdf.free_joint(name)
@@ -142,14 +143,18 @@ def checked(limits: Limits, urdf: Urdf, source: str) -> Limits:
         if not given.speed > 0:
             raise UserError(f"{source}: joint {name}: speed is {given.speed:g}; it must be above 0")
         if given.low < joint.low - _SLACK or given.high > joint.high + _SLACK:
+            hint = f"; {GIVE_RADIANS}" if joint.beyond_a_turn(given.low, given.high) else ""
             raise UserError(
                 f"{source}: joint {name} may move from {given.low:g} to {given.high:g}, but {urdf.path.name} allows "
-                f"{joint.low:.4f} to {joint.high:.4f}"
+                f"{joint.low:.4f} to {joint.high:.4f}{hint}"
             )
+        try:
+            joint.require_radians(given.low, given.high)
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from error
         if given.speed > joint.speed + _SLACK:
-            raise UserError(
-                f"{source}: joint {name} may move at {given.speed:g} rad/s, but {urdf.path.name} allows {joint.speed:g}"
-            )
+            fast, allowed = joint.speed_in_words(given.speed), joint.speed_in_words(joint.speed)
+            raise UserError(f"{source}: joint {name} may move at {fast}, but {urdf.path.name} allows {allowed}")
     box = limits.workspace
     for axis, low, high in zip("xyz", box.low, box.high, strict=True):
         if not low < high:

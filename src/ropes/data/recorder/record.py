@@ -28,7 +28,9 @@ from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.collisions import CollisionChecker
+from ropes.simulation.joints import Joint
 from ropes.simulation.settings import Setting
+from ropes.simulation.urdf import read_urdf
 
 #: What is asked before the arm moves.
 _MAY_MOVE = "Is the way free, and the emergency stop at hand? The arm moves now"
@@ -191,10 +193,11 @@ def _agree(options: RecordOptions, robot: Robot, route: Route, say: Callable[[st
         UserError: the answer is no, or there are doubts and nobody is asked.
     """
     told: set[str] | None = None
+    arm = read_urdf(locate(options.setting.robot.urdf)).moving
     while True:
-        doubts = _elsewhere(asked("the robot", robot.others), options.setting.robot.neutral)
+        doubts = _elsewhere(asked("the robot", robot.others), options.setting.robot.neutral, arm)
         if read_positions(robot) is None:
-            doubts["the start"] = _unknown_start(route.plan, route.stops[0][0])
+            doubts["the start"] = _unknown_start(route.plan, route.stops[0][0], arm)
         new = {what: line for what, line in doubts.items() if what not in (told or ())}
         if told is not None and not new:
             return
@@ -207,22 +210,23 @@ def _agree(options: RecordOptions, robot: Robot, route: Route, say: Callable[[st
         told = {*(told or ()), *new}
 
 
-def _unknown_start(plan: Plan, first: Stop) -> str:
+def _unknown_start(plan: Plan, first: Stop, arm: Mapping[str, Joint]) -> str:
     """What somebody must do before an arm without encoders moves."""
-    pose = ", ".join(f"{joint} {angle:.2f}" for joint, angle in zip(plan.joints, first.pose.tolist(), strict=True))
+    goal = zip(plan.joints, first.pose.tolist(), strict=True)
+    pose = ", ".join(f"{name} {arm[name].position_in_words(value)}" for name, value in goal)
     return (
         "no encoders: the first move starts from an unknown place and is not checked; bring the arm near its goal "
-        f"first, radians: {pose}"
+        f"first: {pose}"
     )
 
 
-def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float]) -> dict[str, str]:
+def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float], arm: Mapping[str, Joint]) -> dict[str, str]:
     """A line for each joint that the plan leaves out and that is not where the plan was simulated with it."""
     return {
-        name: f"joint {name} stands at {angle:.2f}; "
-        f"the plan was simulated with it at {neutral[name]:.2f}: move it there"
-        for name, angle in others.items()
-        if name in neutral and abs(angle - neutral[name]) > _ELSEWHERE
+        name: f"joint {name} stands at {arm[name].position_in_words(value)}; "
+        f"the plan was simulated with it at {arm[name].position_in_words(neutral[name])}: move it there"
+        for name, value in others.items()
+        if name in neutral and abs(value - neutral[name]) > _ELSEWHERE
     }
 
 

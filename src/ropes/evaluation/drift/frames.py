@@ -122,7 +122,11 @@ def read_frames(
     streams = replace(options.streams, needs_policies=False)
     source, recording = open_recording(path, streams)
     if absent := [camera for camera in run.cameras if camera not in recording.cameras]:
-        raise UserError(f"{path} has no camera {absent[0]} of the run (it has {', '.join(recording.cameras)})")
+        named = " ".join(name if name in recording.cameras else f"{name}=CAMERA" for name in run.cameras)
+        raise UserError(
+            f"{path} has no camera {absent[0]} of the run (it has {', '.join(recording.cameras)}); where only the name "
+            f"differs, give --cameras {named}"
+        )
     parts, positions = [], []
     for number, recorded in enumerate(recording.episodes):
         joints = _joints(run, recorded, path)

@@ -8,6 +8,7 @@ import numpy as np
 from ropes.common import rosbridge
 from ropes.common.arrays import Floats
 from ropes.common.rosbridge import Address, JointStates
+from ropes.common.units import require_angles_in_radians
 from ropes.errors import UserError
 from ropes.inference.sources import csv_rows
 from ropes.methods.run import Run
@@ -41,7 +42,8 @@ def read_truth(run: Run, path: Path) -> Truth:
     """Read a CSV file with the column `time` in seconds from the first frame, and one of radians for each joint.
 
     Raises:
-        UserError: the file or a column is missing, a value is not a finite number, or times do not ascend.
+        UserError: the file or a column is missing, a value is not a finite number, times do not ascend, or the
+            angles of a joint are probably in degrees.
     """
     names = (_TIME, *run.joints)
     rows = csv_rows(path, names, "angles")
@@ -53,6 +55,10 @@ def read_truth(run: Run, path: Path) -> Truth:
             raise UserError(f"{path}, line {number + 2}: a value is not a number") from error
     if not np.isfinite(values).all() or (np.diff(values[:, 0]) <= 0).any():
         raise UserError(f"{path}: times must ascend, and all values must be finite")
+    try:
+        require_angles_in_radians(run.joints, values[:, 1:])
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
     return Truth(values[:, 0], values[:, 1:])
 
 
