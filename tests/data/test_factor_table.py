@@ -20,6 +20,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.evaluation.factors import evaluate_factors
+from ropes.evaluation.joints import evaluate
 from ropes.methods.fit import fit
 from ropes.methods.training.registration import has_one_background
 from tests import factor_files, tiny
@@ -295,3 +296,5 @@ def test_factors_of_colour_images_without_regimes_are_learnt_and_measured(tmp_pa
     scores = results.model_rows[0].scores
     assert scores["mcc"] is not None
     assert scores["mcc"] > 0.9
+    with pytest.raises(UserError, match="factors in the unit of an imported table"):
+        evaluate(tmp_path / "cnn", data, tmp_path / "joints")

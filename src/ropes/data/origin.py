@@ -5,6 +5,14 @@ from typing import Any
 from ropes.data.dataset import Dataset
 from ropes.simulation.settings import usual_renderer
 
+#: Formats of `ropes import` whose factors keep the unit of their table.
+_OWN_UNITS = ("table", "chambers")
+
+
+def has_own_units(dataset: Dataset) -> bool:
+    """Whether the values of a data set are factors in the unit of an imported table, not joint angles in radians."""
+    return (dataset.provenance or {}).get("source", {}).get("format") in _OWN_UNITS
+
 
 def scene_of(dataset: Dataset) -> str | None:
     """The scene of a data set simulated by ropes, see `ropes.simulation.backgrounds`; None for others."""

@@ -12,7 +12,7 @@ from ropes.common.progress import progress
 from ropes.common.stores import Location
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.origin import mesh_of, scene_of
+from ropes.data.origin import has_own_units, mesh_of, scene_of
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.drawn_poses import require_moving_joints
@@ -94,15 +94,20 @@ def evaluate(
         show: show progress.
 
     Raises:
-        UserError: too few test poses, no angles, a joint that never moves, missing cameras or joints, an occlusion
-            larger than the images, an unfinished run, a folder that holds something else, or see
-            `out_of_distribution_images`.
+        UserError: factors of an imported table in place of angles, too few test poses, no angles, a joint that never
+            moves, missing cameras or joints, an occlusion larger than the images, an unfinished run, a folder that
+            holds something else, or see `out_of_distribution_images`.
     """
     began, hide = time.monotonic(), require_occluder(hide)
     if not occlusions or len(set(occlusions)) < len(occlusions):
         raise UserError(f"occlusions are {list(occlusions)}; give one or more, all different, for example 0 and 16")
     run, out = run_folder(run), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
+    if has_own_units(dataset):
+        raise UserError(
+            f"{dataset.path} has factors in the unit of an imported table, and errors of joint angles need radians; "
+            "measure its factors by --factors"
+        )
     setting = estimator.run.setting
     splits = test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
