@@ -6,6 +6,8 @@ from itertools import product
 from typing import Any
 
 from ropes.errors import UserError
+from ropes.evaluation.benchmark.task import ANCHOR_SECONDS
+from ropes.evaluation.paper import TWO_CAMERAS
 from ropes.methods.recipes import (
     LABEL_FRACTIONS,
     CNNRecipe,
@@ -37,7 +39,7 @@ COMPARED = (500, 2_000, 6_000)
 ROBOT_HOURS = (2, 4, 8)
 #: Seconds of robot time of an anchor and of a chain of the Panda's six joints: moves at 1 rad/s, with .2 s to speed up
 #: and to slow down, in the recorder's order, and a dwell of .5 s in each pose.
-SECONDS_OF_ANCHOR, SECONDS_OF_CHAIN = 19.2, 50.9
+SECONDS_OF_ANCHOR, SECONDS_OF_CHAIN = ANCHOR_SECONDS[TWO_CAMERAS], 50.9
 #: Numbers of anchors of experiment cameras.
 CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
