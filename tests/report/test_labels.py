@@ -1,5 +1,7 @@
 """How many labels a calibration needs, table by table."""
 
+from dataclasses import replace
+
 from ropes.evaluation.paper import TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
@@ -28,9 +30,16 @@ def test_each_label_count_has_a_column_and_unshifted_lines_their_own() -> None:
     assert heading == "Two cameras, independent joints · anchored, id"
     assert [column.heading for column in plain.columns] == ["joint", "0", "1,000"]
     assert [column.heading for column in shifted.columns] == ["joint", "0", "1,000", "1,000 not shifted"]
-    cells = [[f"joint {joint}", "0.000 ± 0.000", "0.100 ± 0.000"] for joint in (1, 2)]
+    cells = [[f"joint {joint}", "0.0 ± 0.0 (0.000)", "18.1 ± 0.0 (0.100)"] for joint in (1, 2)]  # degrees (rad²)
     assert [list(map(str, line)) for line in plain.lines] == cells
-    assert [list(map(str, line)) for line in shifted.lines] == [[*cells[0], "0.700 ± 0.000"], [*cells[1], "–"]]
+    assert [list(map(str, line)) for line in shifted.lines] == [[*cells[0], "47.9 ± 0.0 (0.700)"], [*cells[1], "–"]]
+
+
+def test_errors_in_degrees_have_the_deviations_of_squared_errors_to_first_order() -> None:
+    rows = [replace(row(1, 0.04, labels), mse_std=0.004) for labels in (0, 100)]
+    ((_, table),) = label_tables(over_seeds(rows))
+    # √.04 = .2 rad; .004 / (2 · .2) = .01 rad
+    assert list(map(str, table.lines[0])) == ["joint 1", "11.5 ± 0.6 (0.040)", "11.5 ± 0.6 (0.040)"]
 
 
 def test_single_label_count_gives_no_table() -> None:

@@ -52,7 +52,7 @@ def test_each_objective_has_a_line_in_order_with_the_paper() -> None:
         ),
     )
     written = objectives_markdown(found).splitlines()
-    assert written[0].startswith("MSE in rad² with a line fitted on 1,000 labels, and MCC")
+    assert written[0].startswith("RMS error in degrees with a line fitted on 1,000 labels, and MCC")
     assert written[0].endswith(" ±: standard deviation over training seeds.")
     assert "**One camera, independent joints ¹**: 4,000 anchors, 1 to 2 training seeds" in written
     assert "- ¹ joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary." in written
@@ -60,12 +60,17 @@ def test_each_objective_has_a_line_in_order_with_the_paper() -> None:
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in written if line.startswith("|")]
     assert lines[0] == ["objective", "joint 2", "joint 4", "above floor", "own", "beside", "along"]
     assert lines[2][0] == "the density ratios' logits themselves, no AE2"
-    assert lines[2][1:] == ["**0.020** (0.890; 0.950)", "0.040 (0.890; 0.950)", "0.020", "", "", ""]
+    assert lines[2][1:] == ["**8.1** (0.890; 0.950)", "11.5 (0.890; 0.950)", "0.020", "", "", ""]
     assert lines[3][0] == "reconstruction and score differences of the encoder"
-    assert lines[3][1:3] == ["0.060 ± 0.028 (0.870)", "0.120 ± 0.057 (0.870)"]
+    assert lines[3][1:3] == ["14.0 ± 3.3 (0.870)", "19.8 ± 4.7 (0.870)"]
     assert lines[3][3:] == ["0.040 ± 0.028", "1.000 ± 0.000", "0.300 ± 0.141", "0.50 0.70"]
-    assert lines[4] == ["the paper's ROPES", "0.053 (0.949)", "0.029 (0.975)", "", "", "", ""]
-    assert len(lines) == 5
+    assert lines[4] == ["the paper's ROPES", "13.2 (0.949)", "9.8 (0.975)", "", "", "", ""]
+    assert "Squared errors in rad² of the objectives of which at least one reaches the paper's:" in written
+    assert lines[5] == ["objective", "joint 2", "joint 4"]
+    assert lines[7:] == [
+        ["the density ratios' logits themselves, no AE2", "**0.020**", "0.040"],
+        ["the paper's ROPES", "0.053", "0.029"],
+    ]
     assert written[-1].endswith("Scene panda-gym. Preset compact, d, 10 minutes.")
 
 
@@ -83,7 +88,8 @@ def test_dependent_joints_compare_only_correlations() -> None:
     )
     found = Results(name="eq3", preset="compact", device="d", version="0", seconds=6, rows=(given, causal))
     written = objectives_markdown(found)
-    assert "| 0.001 (**0.990**) |" in written
+    assert "| 1.8 (**0.990**) |" in written
+    assert written.count("Squared errors in rad²") == 1  # of independent joints alone
     assert f"| the paper's ROPES | ({causal.paper_mcc:.3f}) |" in written
     assert "**Two cameras, causal joints ²**: 1 training seed" in written
     assert "- ² in distribution the test angles vary more or less than the paper's: compare MCC" in written

@@ -69,11 +69,22 @@ def test_tables_are_in_degrees_by_recording_and_hours() -> None:
     assert told["Poses in distribution, no label:"].markdown().splitlines() == [
         "| recorded | robot time | number | joint 1 |",
         "| --- | --- | ---: | ---: |",
-        "| anchors | 2 h | 375 | 8.1 |",
-        "|  | 8 h | 1,500 | 4.1 |",
-        "| chains | 2 h | 141 | 5.7 |",
-        "|  | 8 h | 565 | 2.9 |",
+        "| anchors | 2 h | 375 | **8.1** |",
+        "|  | 8 h | 1,500 | **4.1** |",
+        "| chains | 2 h | 141 | **5.7** |",
+        "|  | 8 h | 565 | **2.9** |",
+        "| the paper's ROPES, 1,000 labels |  | 10,000 | 16.5 |",  # .083 rad²
     ]
+    supervised = told["Shifted poses, 32 px occluded, cnn, all labels:"].markdown().splitlines()
+    assert supervised[2] == "| anchors | 2 h | 375 | **8.1** |"
+    assert supervised[-1] == "| the paper's RoboPEPP, 260,000 labels |  | 10,000 | 20.7 |"  # .130 rad²
+
+
+def test_errors_above_the_papers_are_not_bold() -> None:
+    worse = replace(FOUND, rows=tuple(replace(row, mse_mean=0.09) for row in ROWS))
+    told = dict(tables(recorded(worse)))
+    assert "**" not in told["Poses in distribution, no label:"].markdown()
+    assert "**" in told["Shifted poses, 32 px occluded, no label:"].markdown()  # the paper has .103 rad²
 
 
 def test_several_seeds_have_their_spread_in_table_figure_and_page(tmp_path: Path) -> None:
@@ -86,7 +97,7 @@ def test_several_seeds_have_their_spread_in_table_figure_and_page(tmp_path: Path
     )
     found = replace(FOUND, rows=ROWS + others)
     lines = dict(tables(recorded(found)))["Poses in distribution, no label:"].markdown().splitlines()
-    assert lines[2] == "| anchors | 2 h | 375 | 8.1 ± 0.41 |"
+    assert lines[2] == "| anchors | 2 h | 375 | **8.1** ± 0.4 |"
     (panel,) = figure([each for each in recorded(found) if (each.cell.split, each.cell.occlusion) == ("id", 0)]).axes
     assert len(panel.containers) == 4
     results.write(tmp_path / "robot-hours-compact.json", found)

@@ -18,7 +18,7 @@ from ropes.methods.registry import method_of
 from ropes.report.differences import beside_the_paper
 from ropes.report.joint_figures import occlusions
 from ropes.report.page import Section, Source, absent, details, explained, plot, tag
-from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry
+from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, rms_entry
 from ropes.report.words import (
     TABLE1_ORDER,
     UNLABELLED,
@@ -135,7 +135,7 @@ def by_labels(source: Source) -> Iterator[Section]:
 
 
 def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors] = ()) -> Iterator[tuple[str, Table]]:
-    """Heading and table of each setup, method and split with several numbers of calibration labels.
+    """Heading and table of each setup, method and split with several numbers of labels: RMS errors, and MSE beside.
 
     Args:
         cells: of all conditions; those with white squares are left out.
@@ -154,7 +154,7 @@ def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors
             columns[f"{beside[0].calibration_labels:,} not shifted"] = beside
         at = {heading: {cell.joint: cell for cell in group} for heading, group in columns.items()}
         joints = sorted({cell.joint for cell in own})
-        lines = [[joint_label(joint), *(mse_entry(group.get(joint)) for group in at.values())] for joint in joints]
+        lines = [[joint_label(joint), *(rms_entry(group.get(joint)) for group in at.values())] for joint in joints]
         yield f"{in_words(setup, 0)} · {method}, {split}", Table(["joint", *columns], lines)
 
 

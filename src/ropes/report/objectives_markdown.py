@@ -11,8 +11,9 @@ from ropes.experiments.objectives import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.origins import renderings
 from ropes.report.table import Table, grouped, paragraphs
-from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, origin
+from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, origin, rms, rms_and_deviation
 
+_PAPER = "the paper's ROPES"
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
     "own": lambda row: row.own,
@@ -37,8 +38,9 @@ def objectives_markdown(found: Results) -> str:
         f"for each joint and {ANCHORS:,} training anchors."
     )
     columns = (
-        "MSE in rad² with a line fitted on 1,000 labels, and MCC in brackets; after a semicolon the MCC of "
-        "the best assignment of coordinates to joints, where it differs. Bold where it reaches the paper's ROPES. "
+        "RMS error in degrees with a line fitted on 1,000 labels, and MCC in brackets; after a semicolon the MCC of "
+        "the best assignment of coordinates to joints, where it differs. Bold where the squared error in rad² reaches "
+        "that of the paper's ROPES, or the MCC where squared errors do not compare. "
         "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's "
         "two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
         "coordinate i and its maximum over the others. For each joint: *along*, share of Δs_i along the codes that "
@@ -49,22 +51,28 @@ def objectives_markdown(found: Results) -> str:
 
 
 def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Marks) -> Iterator[str]:
-    """Heading and table of one setting."""
+    """Heading and table of one setting, and the squared errors of the objectives of which one reaches the paper's."""
     here = [cell for cell in cells if cell.setup == setup]
     joints = sorted({cell.joint for cell in here})
-    lines = []
+    lines, squared = [], []
     for variant, words in OBJECTIVES.items():
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
         if own:
             criteria = [_criterion(rows, of) for of in _CRITERIA.values()]
             lines.append([words, *(_both(own[joint]) for joint in joints), *criteria, _along(rows)])
-    bars = {cell.joint: cell for cell in here}
-    shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
-    paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
-    lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA), ""])
+            if any(own[joint].mse_reached for joint in joints):
+                squared.append([words, *(_squared(own[joint]) for joint in joints)])
+    bars = [next(cell for cell in here if cell.joint == joint) for joint in joints]
+    shown = [rms(bar.paper_mse) if mse_comparable(setup, "id") else "" for bar in bars]
+    paper = [f"{error} ({fixed(bar.paper_mcc)})".strip() for error, bar in zip(shown, bars, strict=True)]
+    lines.append([_PAPER, *paper, *[""] * len(_CRITERIA), ""])
+    columns = ["objective", *map(joint_label, joints)]
     yield f"**{marks.condition(setup, 0)}**: {_training(here)}"
-    yield Table(["objective", *map(joint_label, joints), *_CRITERIA, "along"], lines).markdown()
+    yield Table([*columns, *_CRITERIA, "along"], lines).markdown()
+    if squared:
+        yield "Squared errors in rad² of the objectives of which at least one reaches the paper's:"
+        yield Table(columns, [*squared, [_PAPER, *(fixed(bar.paper_mse) for bar in bars)]]).markdown()
 
 
 def _training(cells: Sequence[JointErrors]) -> str:
@@ -94,10 +102,17 @@ def _along(rows: Sequence[CriterionRow]) -> str:
 
 
 def _both(cell: JointErrors) -> str:
-    """MSE, its deviation over seeds, and MCC, also matched; the one that compares is bold if it reaches the paper's."""
-    error = "–" if cell.mse is None else f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
-    deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
+    """RMS error, its deviation over seeds, and MCC, also matched; the one that compares is bold if it reaches."""
+    error, spread = rms_and_deviation(cell.mse, cell.mse_seeds)
+    shown = f"**{error}**" if cell.mse_reached else error
+    deviation = "" if cell.mse_seeds is None else f" ± {spread}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
     differs = cell.mcc_matched is not None and fixed(cell.mcc_matched) != fixed(cell.mcc)
     matched = f"; {fixed(cell.mcc_matched)}" if differs else ""
-    return f"{error}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)}{matched})"
+    return f"{shown}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)}{matched})"
+
+
+def _squared(cell: JointErrors) -> str:
+    """MSE, bold if it reaches the paper's, and its deviation over seeds."""
+    shown = f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
+    return shown if cell.mse_seeds is None else f"{shown} ± {fixed(cell.mse_seeds)}"

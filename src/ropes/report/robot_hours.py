@@ -1,6 +1,5 @@
 """Error against robot time, from anchors and from chains of moves: a section of the page, a figure, Markdown tables."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,9 +7,17 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ropes.evaluation.paper import CALIBRATION_LABELS, published
+from ropes.evaluation.paper import (
+    ALL_LABELS,
+    ANCHORS,
+    CALIBRATION_LABELS,
+    Published,
+    mse_comparable,
+    published,
+    supervised_with,
+)
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import JointErrors, over_seeds
+from ropes.evaluation.summary import JointErrors, over_seeds, reaches
 from ropes.methods.registry import method_of
 from ropes.report.figures import (
     FLOOR,
@@ -24,12 +31,14 @@ from ropes.report.figures import (
     styled,
 )
 from ropes.report.page import Section, Source, explained, plot, tag
-from ropes.report.table import Table, grouped, named_once, paragraphs
-from ropes.report.words import counted, degrees, joint_label, labels_used, origin, rms
+from ropes.report.table import Entry, Table, grouped, named_once, paragraphs
+from ropes.report.words import counted, joint_label, labels_used, origin, rms, rms_and_deviation
 
 #: Name of the experiment, whose variants are METHOD@2-hours and METHOD@chains-2-hours.
 NAME = "robot-hours"
 _CHAINS, _HOURS = "chains-", "-hours"
+#: The paper's methods without and with training labels.
+_PAPER = {False: f"ROPES, {CALIBRATION_LABELS:,} labels", True: f"RoboPEPP, {ALL_LABELS:,} labels"}
 _COLOURS = {"anchors": OURS, "chains": FLOOR}
 
 
@@ -110,7 +119,10 @@ def figure(errors: Sequence[Recorded]) -> Figure:
 
 
 def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
-    """Sentence and table of each split, square and number of labels: RMS errors in degrees, ± over the seeds."""
+    """Sentence and table of each split, square and number of labels: RMS errors in degrees, ± over the seeds.
+
+    The last line is the paper's ROPES, or its RoboPEPP beside methods that learn from labels.
+    """
     for (split, square, labels), own in grouped(
         errors, lambda each: (each.cell.split, each.cell.occlusion, each.labels)
     ).items():
@@ -119,8 +131,12 @@ def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
         for (kind, hours), fit in grouped(own, lambda each: (each.kind, each.hours)).items():
             at = {each.cell.joint: each.cell for each in fit}
             number = at[min(at)].anchors
-            values = [_rms_over_seeds(at[joint]) if joint in at else "–" for joint in joints]
+            values = [_rms_over_seeds(at[joint]) if joint in at else Entry("–") for joint in joints]
             lines.append((kind, [f"{hours} h", "" if number is None else f"{number:,}", *values]))
+        theirs = [next((_of_paper(each.cell) for each in own if each.cell.joint == joint), None) for joint in joints]
+        if any(theirs):
+            paper = f"the paper's {_PAPER[own[0].cell.label_share is not None]}"
+            lines.append((paper, ["", f"{ANCHORS:,}", *(rms(bar and bar.mse) for bar in theirs)]))
         where = "Shifted poses" if split == "ood" else "Poses in distribution"
         hidden = f", {square} px occluded" if square else ""
         words = f"{where}{hidden}, {labels}:"
@@ -128,11 +144,25 @@ def tables(errors: Iterable[Recorded]) -> Iterator[tuple[str, Table]]:
         yield words, Table(heads, named_once(lines), texts=(0, 1))
 
 
-def _rms_over_seeds(cell: JointErrors) -> str:
-    """The root of the mean squared error, ± its standard deviation over the training seeds, to first order."""
+def _of_paper(cell: JointErrors) -> Published | None:
+    """The paper's figures beside a cell: of its ROPES, or of its RoboPEPP with as many of the labels."""
+    if cell.label_share is None:
+        return published(setup=cell.setup, joint=cell.joint, split=cell.split, occlusion=cell.occlusion)
+    return supervised_with(
+        cell.label_share, setup=cell.setup, joint=cell.joint, split=cell.split, occlusion=cell.occlusion
+    )
+
+
+def _rms_over_seeds(cell: JointErrors) -> Entry:
+    """The root of the mean squared error, ± its standard deviation over the training seeds, to first order.
+
+    It counts as reached where the squared error is at most the paper's.
+    """
     assert cell.mse is not None  # `recorded` leaves cells without an error out
-    over = "" if cell.mse_seeds is None else f" ± {degrees(cell.mse_seeds / (2 * math.sqrt(cell.mse)))}"
-    return rms(cell.mse) + over
+    shown, deviation = rms_and_deviation(cell.mse, cell.mse_seeds)
+    bar = _of_paper(cell) if mse_comparable(cell.setup, cell.split) else None
+    over = () if cell.mse_seeds is None else (deviation,)
+    return Entry(shown, over, bar is not None and reaches(cell.mse, bar.mse))
 
 
 def section(source: Source) -> Iterator[Section]:
@@ -171,5 +201,6 @@ def robot_hours_markdown(found: Results) -> str:
     parts = [text for words, table in tables(errors) for text in (words, table.markdown())]
     seeds = len({row.seed for row in found.rows})
     spread = " ± standard deviation over them" if seeds > 1 else ""
-    sentence = f"RMS errors in degrees, mean over {counted(seeds, 'training seed')}{spread}. {origin(found)}"
+    paper = f"Bold where the squared error is at most the paper's ({ANCHORS:,} anchors, no known robot time)."
+    sentence = f"RMS errors in degrees, mean over {counted(seeds, 'training seed')}{spread}. {paper} {origin(found)}"
     return paragraphs(*pictures, *parts, sentence)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ropes.evaluation.summary import JointErrors
 from ropes.report.page import tag
-from ropes.report.words import error_and_deviation, fixed
+from ropes.report.words import error, error_and_deviation, fixed, rms_and_deviation
 
 #: Longest line of a Markdown file, outside tables.
 WIDTH = 120
@@ -76,6 +76,15 @@ def mse_entry(cell: JointErrors | None) -> Entry:
         return Entry("–")
     shown = [error_and_deviation(cell.mse, each) for each in (cell.mse_draws, cell.mse_seeds)]
     return Entry(shown[0][0], [text for _, text in shown[: len(cell.seeds)]], cell.mse_reached)
+
+
+def rms_entry(cell: JointErrors | None) -> Entry:
+    """RMS error of a cell in degrees, ± as in `mse_entry`, with the MSE in rad² in brackets; "–" without a value."""
+    if cell is None or cell.mse is None:
+        return Entry("–")
+    shown = [rms_and_deviation(cell.mse, each) for each in (cell.mse_draws, cell.mse_seeds)]
+    deviations = [text for _, text in shown[: len(cell.seeds)]]
+    return Entry(shown[0][0], deviations, cell.mse_reached, error(cell.mse))
 
 
 def mcc_entry(cell: JointErrors) -> Entry:

@@ -124,6 +124,18 @@ def rms(mse: float | None) -> str:
     return degrees(None if mse is None else math.sqrt(mse))
 
 
+def rms_and_deviation(mse: float | None, deviation: float | None) -> tuple[str, str]:
+    """The root of an MSE in degrees, formatted by `rms`, and its standard deviation with the same decimals.
+
+    Args:
+        mse: rad².
+        deviation: standard deviation of the MSE, rad²; that of the root is to first order.  None counts as zero.
+    """
+    root = math.sqrt(mse or 0.0)
+    spread = (deviation or 0.0) / (2 * root) if root else 0.0
+    return rms(mse), fixed(math.degrees(spread), _decimals(math.degrees(root), 1))
+
+
 def median_and_range(values: Floats, text: Callable[[float], str]) -> str:
     """Median (minimum to maximum) of the finite values; the median alone of one value; empty without any."""
     kept = values[np.isfinite(values)]
