@@ -167,7 +167,8 @@ def test_errors_by_label_count_have_their_own_table(tmp_path: Path) -> None:
     part = text.partition("from the commanded distributions of the policies.")[2]
     assert part.startswith(
         " One camera, independent joints · ropes, id joint 0 10 100 1,000 "
-        "joint 2 2.000 ± 0.000 2.010 ± 0.000 2.100 ± 0.000 3.000 ± 0.000 joint 4 4.000 ± 0.000"
+        "joint 2 81.0 ± 0.0 (2.000) 81.2 ± 0.0 (2.010) 83.0 ± 0.0 (2.100) 99.2 ± 0.0 (3.000) "
+        "joint 4 114.6 ± 0.0 (4.000)"
     )
     assert "One camera, independent joints · ropes, ood" in part
     assert "fitted on 1,000 labelled poses" in text
