@@ -60,6 +60,14 @@ def test_the_notebook_runs_with_few_anchors_up_to_the_graph(monkeypatch: pytest.
     plt.close("all")
 
 
+def test_the_duration_of_the_notebook_is_told_beside_the_promise() -> None:
+    page = (EXAMPLES / "angles_without_labels.ipynb").read_text(encoding="utf-8")
+    assert notebook.PROMISED == 10
+    assert "in about ten minutes on two processor cores" in page
+    assert notebook.duration(540) == "the notebook took 9.0 minutes, within the 10 that it promises on two cores"
+    assert notebook.duration(660) == "the notebook took 11.0 minutes, more than the 10 that it promises on two cores"
+
+
 def as_png(number: int) -> bytes:
     stream = io.BytesIO()
     plt.figure(number).savefig(stream)

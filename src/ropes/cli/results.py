@@ -112,6 +112,7 @@ class Reproduce:
       ropes reproduce hold-outs --out runs/hold-outs
       ropes reproduce delta-options --out runs/delta-options
       ropes reproduce six-joints --out runs/six-joints
+      ropes reproduce so101 --out runs/so101
       ropes reproduce cameras --out runs/cameras
       ropes reproduce mpi3d --data mpi3d_real.npz --out runs/mpi3d
       ropes reproduce table1 --preset paper --trial --out runs/table1-trial
@@ -133,6 +134,7 @@ class Reproduce:
             "resolution",
             "robot-hours",
             "six-joints",
+            "so101",
             "supervision",
             "table1",
             "table2",
@@ -145,10 +147,11 @@ class Reproduce:
     error against robot time, from anchors and from chains of moves; coverage:
     coverage of the 90% intervals; disentanglement: VAEs on a robot finger with a cube; supervision: interventions and
     pairs as supervision, on the same images; eq3: objectives of method ropes; six-joints: one camera and six joints,
-    three under intervention; causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five
-    other sets of held-out objects; delta-options: variants of causal delta embeddings; cameras: the same poses by both
-    renderers, clean and with the faults of a webcam and of a harsh camera (needs MuJoCo); mpi3d: joints and factors of
-    a real arm from MPI3D's photographs (needs --data)."""
+    three under intervention; so101: an SO-101 before two webcams, in colour (needs pip install -e '.[so101]');
+    causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five other sets of held-out
+    objects; delta-options: variants of causal delta embeddings; cameras: the same poses by both renderers, clean and
+    with the faults of a webcam and of a harsh camera (needs MuJoCo); mpi3d: joints and factors of a real arm from
+    MPI3D's photographs (needs --data)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"

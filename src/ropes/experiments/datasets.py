@@ -18,6 +18,7 @@ from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.folder import data_folder
 from ropes.experiments.plan import Experiment
 from ropes.simulation.actions import PairsSetting, random_hold_out
+from ropes.simulation.availability import locate
 from ropes.simulation.finger import write_feasibility
 from ropes.simulation.finger_setting import FEASIBILITY_FILE, FingerSetting
 from ropes.simulation.settings import (
@@ -38,12 +39,13 @@ from ropes.simulation.workers import Workers
 
 
 def require_renderers(plan: Experiment, datasets: Iterable[str]) -> None:
-    """Check that this machine has the renderers of the arms of some data sets.
+    """Check that this machine has the renderers and the URDF files of the arms of some data sets.
 
     Raises:
-        UserError: MuJoCo or its OpenGL is missing.
+        UserError: MuJoCo or its OpenGL is missing, or the package with a URDF file.
     """
     for arm in filter(None, map(plan.arm, datasets)):
+        locate(arm.robot.urdf)
         renderer_record(arm.renderer)
 
 

@@ -82,13 +82,27 @@ def _description(plan: Experiment) -> dict[str, Any]:
     """The entries that identify the experiment of a folder, without methods and seeds."""
     content = asdict(replace(plan, recipes={}, seeds=()))
     derived = (
-        *("at_once", "chains", "full_meshes", "logger", "measures", "only", "own", "precision", "recorded"),
+        *(
+            "at_once",
+            "camera",
+            "chains",
+            "colour",
+            "full_meshes",
+            "logger",
+            "measures",
+            "only",
+            "own",
+            "precision",
+            "recorded",
+        ),
         *("renderings", "scene", "sizes", "transfers"),
     )
     description = {name: value for name, value in content.items() if name not in derived}
-    for name in ("chains", "renderings"):
+    for name in ("chains", "colour", "renderings"):
         if content[name]:
             description[name] = content[name]
+    if plan.camera != "clean":
+        description["camera"] = plan.camera
     if plan.sizes != PAPER_SIZES:
         description["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":

@@ -78,6 +78,8 @@ class Experiment:
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
         logger: of every fit, see `ropes.methods.fit.fit`.
         scene: background of arms, see `ropes.simulation.backgrounds`.
+        camera: level of the cameras' faults, of arms.
+        colour: whether images of arms are RGB instead of grey.
         full_meshes: whether arms are rendered with all their triangles.
         image_size: side of the images of arms, pixels; None for that of the setting.
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
@@ -102,6 +104,8 @@ class Experiment:
     precision: RequestedPrecision = "auto"
     logger: LoggerName | None = None
     scene: SceneName = "white"
+    camera: LevelName = "clean"
+    colour: bool = False
     full_meshes: bool = False
     image_size: int | None = None
     labelled: int | None = None
@@ -133,7 +137,13 @@ class Experiment:
         if rendering is None:
             if (arm := find_setting(self.chains.get(dataset, dataset))) is None:
                 return None
-            return replace(arm, scene=self.scene, image_size=self.image_size or arm.image_size)
+            return replace(
+                arm,
+                scene=self.scene,
+                camera_level=self.camera,
+                colour=self.colour or arm.colour,
+                image_size=self.image_size or arm.image_size,
+            )
         return replace(
             setting_named(rendering.setting),
             scene=rendering.scene,

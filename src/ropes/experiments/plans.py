@@ -31,6 +31,7 @@ from ropes.methods.delta.variants import (
 )
 from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
 from ropes.methods.registry import METHODS, methods_of, recipe_of
+from ropes.simulation.availability import SO101
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -57,6 +58,7 @@ DEFAULT_METHODS = {
     "resolution": ("anchored",),
     "robot-hours": ("anchored", "cnn"),
     "six-joints": ("anchored", "ldr", "ropes"),
+    "so101": ("anchored",),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
@@ -86,8 +88,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
             "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "hold-outs" (actions on other
             held-out objects), "mpi3d" (photographs of an arm), "panda-2c" (the packaged estimator), "resolution"
             (windows from larger images), "robot-hours" (anchors and chains of moves), "six-joints" (one camera,
-            interventions on three of six joints),
-            "supervision", "table1", "table2".
+            interventions on three of six joints), "so101" (the arm SO-101 before two webcams), "supervision",
+            "table1", "table2".
         preset: "compact" or "paper".
         methods: methods to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
@@ -169,6 +171,17 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
                 test_anchors=test_anchors,
                 occlusions=(0,),
             )
+        case "so101":
+            return Experiment(
+                name=name,
+                recipes=recipes,
+                anchors={SO101: 10_000 if paper else 4_000},
+                test_anchors=test_anchors,
+                seeds=(0, 1, 2),
+                occlusions=(0,),
+                camera="webcam",
+                colour=True,
+            )
         case "supervision":
             return Experiment(
                 name=name,
@@ -188,7 +201,7 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
         recipes=variants,
         anchors=anchors,
         test_anchors=test_anchors,
-        seeds=(0, 1),
+        seeds=(0, 1, 2) if name == "table2" else (0, 1),
         occlusions=_OCCLUSIONS,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.kinds import ModelRow
 from ropes.methods.registry import method_of
+from ropes.report.mpi3d_published import published_tables
 from ropes.report.page import Section, Source, tag
 from ropes.report.study_numbers import COUNTS, METRICS, column, score_text
 from ropes.report.table import Table, grouped, paragraphs
@@ -64,13 +65,18 @@ def caption(rows: Sequence[ModelRow]) -> str:
 
 
 def section(source: Source) -> Iterator[Section]:
-    """The table with its caption."""
+    """The table with its caption, and published figures beside ours."""
     rows = source.results.axes_rows
-    yield Section("axes", "The same points, the same metrics", [tag("p", caption(rows)), axes_table(rows).html()])
+    beside = [
+        element for words, table in published_tables(source.results) for element in (tag("p", words), table.html())
+    ]
+    content = [tag("p", caption(rows)), axes_table(rows).html(), *beside]
+    yield Section("axes", "The same points, the same metrics", content)
 
 
 def axes_markdown(found: Results) -> str:
-    """The table with its caption and the origin of its numbers, in Markdown."""
+    """The table with its caption, the origin of its numbers, and published figures beside ours, in Markdown."""
     rows = found.axes_rows
     about = f"Median (minimum to maximum) over training seeds. {caption(rows)} {origin(found, scene=False)}"
-    return paragraphs(f"**{TITLE}**", axes_table(rows).markdown(), about)
+    beside = [part for words, table in published_tables(found) for part in (words, table.markdown())]
+    return paragraphs(f"**{TITLE}**", axes_table(rows).markdown(), about, *beside)

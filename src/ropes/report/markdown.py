@@ -23,6 +23,7 @@ from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.differences import Marks, missed, reached_by_method
 from ropes.report.error_entries import Fit, Line, of_paper, our_entries, published_line
+from ropes.report.fit_times import fit_times
 from ropes.report.origins import below
 from ropes.report.table import Entry, Table, grouped, named_once, paragraphs
 from ropes.report.words import TABLE1_ORDER, fixed, joint_label, method_label
@@ -52,11 +53,14 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
     if any(cell.label_share is not None for cell in every):
-        shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
-        note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
-        written = _tables(
-            ["test data", "method", "labelled images"], 2, joints, partial(_labelled, shown, joints, marks)
+        shown, times = (
+            [cell for cell in every if cell.label_share is not None] + list(least_labelled(every)),
+            fit_times(found),
         )
+        note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
+        note += "Training time is the mean over training seeds. " if times else ""
+        columns = ["test data", "method", "labelled images", *(["training, s"] if times else [])]
+        written = _tables(columns, 2, joints, partial(_labelled, shown, joints, marks, times))
         return paragraphs(*written, marks.markdown(), note + below(found, shown, "the paper's counterpart"))
     fitted = calibrated_as_the_paper(every)
     reached = "" if label_free else reached_by_method(fitted) + missed(fitted, "ropes")
@@ -198,11 +202,19 @@ def _r2(cell: JointErrors | None, bar: float | None) -> Entry:
     return Entry(fixed(r2), (), r2 is not None and bar is not None and round(r2, 3) >= round(bar, 3))
 
 
-def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks, in_degrees: bool) -> Blocks:
+def _labelled(
+    cells: Iterable[JointErrors],
+    joints: Sequence[str],
+    marks: Marks,
+    times: Mapping[tuple[str, str], float],
+    in_degrees: bool,
+) -> Blocks:
     """A line for each method and number of labelled images in training, then the paper's.
 
     Methods without labels come first and compare with the paper's ROPES; the others compare with its RoboPEPP.
+    `times` are the seconds of each setup's and method's training; without any there is no column.
     """
+    untimed = [""] if times else []
     order = sorted(cells, key=lambda cell: (cell.setup, cell.split, cell.occlusion))
     for condition, fits in _fits(order, lambda cell: (cell.labels, method_of(cell.method))).items():
         ropes = [_paper_mse(None, condition, joint) for joint in joints]
@@ -212,11 +224,13 @@ def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks,
             after = next(iter(at.values())).calibration_labels
             words, count = marks.method(method, method, published=any(ropes)), f"{labels:,}"
             count += f" + {after:,}" if after else ""
-            lines.append([words, count, *our_entries(at, joints, bars, in_degrees)])
-        lines += published_line(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}"], ropes, in_degrees)
+            seconds = times.get((condition[0], next(iter(at.values())).method))
+            trained = ["–" if seconds is None else f"{seconds:,.0f}"] if times else []
+            lines.append([words, count, *trained, *our_entries(at, joints, bars, in_degrees)])
+        lines += published_line(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}", *untimed], ropes, in_degrees)
         for share, images in LABELLED_IMAGES.items():
             supervised = [_paper_mse(share, condition, joint) for joint in joints]
-            lines += published_line(["the paper's RoboPEPP", f"{images:,}"], supervised, in_degrees)
+            lines += published_line(["the paper's RoboPEPP", f"{images:,}", *untimed], supervised, in_degrees)
         yield name, lines
 
 

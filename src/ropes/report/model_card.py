@@ -23,9 +23,12 @@ from ropes.report.page import render
 from ropes.report.table import Table, grouped, mcc_entry, mse_entry, wrapped
 from ropes.report.trust import flag_means, kind_label
 from ropes.report.words import RENDERERS, capitalised, degrees, fixed, rms
+from ropes.simulation.availability import SO101
 from ropes.simulation.settings import PANDA, setting_named
 
 R = TypeVar("R", bound=MeasuredRow)
+#: The package's settings of arms, which `ropes simulate --setting` renders.
+_OF_ARMS = (*PANDA, SO101)
 
 
 def model_card(
@@ -76,6 +79,7 @@ def model_card(
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
         renderer=RENDERERS.get(run.renderer or "", run.renderer),
+        known=run.setting in _OF_ARMS,
         panda=run.setting in PANDA,
         calibration="the commanded distributions, without labels"
         if calibration.samples == 0
@@ -106,7 +110,7 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
     """
     made = []
     known, chains = provenance.get("seed") is not None and "test_anchors" in provenance, provenance.get("chains")
-    if run.setting in PANDA and known and (chains or "anchors" in provenance):
+    if run.setting in _OF_ARMS and known and (chains or "anchors" in provenance):
         recorded = f"--anchors {provenance.get('anchors')}"
         if chains:
             recorded = f"--chains {chains['chains']} --frames-per-move {chains['frames_per_move']}"

@@ -18,7 +18,7 @@ from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.report import robot_hours
+from ropes.report import robot_hours, so101
 from ropes.report.actions import action_markdown
 from ropes.report.axes import axes_markdown
 from ropes.report.benchmark import benchmark_markdown
@@ -116,7 +116,7 @@ def _joined(found: Results, *others: Results) -> Results:
 
 
 def _written(found: Results) -> str:
-    """The tables of an experiment: joint angles, then models, then actions; six experiments have their own form."""
+    """The tables of an experiment: joint angles, then models, then actions; some experiments have their own form."""
     if found.name == "cameras":
         return cameras_markdown(found)
     if found.name == "coverage":
@@ -127,6 +127,8 @@ def _written(found: Results) -> str:
         return f"{markdown(found)}\n{fit_times_markdown(found)}"
     if found.name == robot_hours.NAME:
         return robot_hours.robot_hours_markdown(found)
+    if found.name == so101.NAME:
+        return so101.so101_markdown(found)
     if found.freed_rows:
         return f"{markdown(found)}\n{freed_markdown(found)}"
     of_models = [study_markdown(found)] if found.model_rows else []

@@ -11,6 +11,7 @@ from ropes.evaluation.summary import JointErrors, calibrated_on_most, over_seeds
 from ropes.inference.calibration import Calibration
 from ropes.report import axes
 from ropes.report.differences import beside_the_paper
+from ropes.report.mpi3d_published import published_tables
 from ropes.report.study_numbers import score_text
 from ropes.report.table import Table, grouped, print_line
 from ropes.report.words import degrees, error, fixed, joint_label, map_of, rms
@@ -47,6 +48,9 @@ def print_table(results: Results, console: Console | None = None) -> None:
         console.print(f"\n{axes.TITLE}: median over seeds", style="bold", highlight=False)
         console.print(axes.axes_table(results.axes_rows, few=True).terminal())
         console.print(axes.caption(results.axes_rows), highlight=False, markup=False)
+        for words, table in published_tables(results):
+            console.print(f"\n{words}", highlight=False, markup=False)
+            console.print(table.terminal())
     if results.model_rows:
         console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
         console.print(_models(results.model_rows).terminal())
