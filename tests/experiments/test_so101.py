@@ -46,9 +46,7 @@ def test_the_run_is_reported_and_packaged(tmp_path: Path, monkeypatch: pytest.Mo
     assert (made["camera_level"], made["colour"], made["scene"]) == ("webcam", True, "panda-gym")
     write_report(out, out / "report.html")
     assert "SO-101 · anchored" in (out / "report.html").read_text(encoding="utf-8")
-    lines = so101_markdown(found).splitlines()
-    assert lines[0] == f"| test data | method | labels | {' | '.join(RANGES)} |"
-    assert any(line.startswith("|  | anchored | 1,000 | ") for line in lines)
+    assert f"| test data | method | labels | {' | '.join(RANGES)} |" in so101_markdown(found).splitlines()
 
     run, data = out / "so101" / "anchored" / "seed-0", out / "so101" / "data"
     words = f"--data {data} --results {out / 'results.json'} --out {tmp_path / 'packages'}"

@@ -76,7 +76,7 @@ def published_tables(found: Results) -> Iterator[tuple[str, Table]]:
     if models := [row for row in found.model_rows if row.setup == MPI3D_FACTORS]:
         scores = ("dci", "factor_vae")
         of_models = {
-            method: {score: _over_seeds(column(own, score)) for score in scores}
+            method: {score: _over_seeds(list(column(own, score))) for score in scores}
             for method, own in grouped(models, lambda row: row.method).items()
         }
         words = (
