@@ -26,10 +26,10 @@ SIDE = 32
 def test_the_run_is_reported_and_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passers_by, "OPTIMISATION", replace(OPTIMISATION, min_samples=64))
     plan, out = experiment("so101", "compact"), tmp_path / "so101"
-    recipe = tiny.short(tiny.encoder_recipe(foreign=0.0))
+    recipe = tiny.encoder_recipe(foreign=0.0)
     plan = replace(
         plan,
-        recipes={"anchored": replace(recipe, encoder=replace(recipe.encoder, image_size=SIDE))},
+        recipes={"anchored": tiny.short(replace(recipe, encoder=replace(recipe.encoder, image_size=SIDE)))},
         anchors={"so101": 40},
         test_anchors=100,
         seeds=(0,),
