@@ -1,15 +1,24 @@
 """Interventions held together: the commands of the benchmark, its rows and its table."""
 
+import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import held_interventions as held
+from ropes.common.seeds import generator
+from ropes.data.chains import TURNS
+from ropes.data.recorder.plan import recording_order
+from ropes.data.recorder.protocols import AnchorProtocol
+from ropes.data.robot_time import SPEED, seconds_of_path
 from ropes.evaluation import results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import FitRow
+from ropes.simulation.settings import setting_named
 
 JOINTS = ("panda_joint1", "panda_joint2")
 
@@ -24,7 +33,7 @@ def row(joint: str, split: str, calibration_labels: int) -> Row:
         occlusion=0,
         seed=0,
         mcc=(0.9, 0.01),
-        mse=(0.01, 0.001),
+        mse=(0.008 if calibration_labels else 0.01, 0.001),
         calibration_labels=calibration_labels,
         published_too=calibration_labels == 1000,
     )
@@ -73,10 +82,41 @@ def test_both_recordings_take_the_same_hours(tmp_path: Path, commands: list[tupl
     assert [each["count"] for each in rows] == [1515, 563]
     assert [each["fit_seconds"] for each in rows] == [1234, 1234]  # of the fit, also where it is resumed
     assert rows[0]["errors"]["panda_joint2"]["mse"] == pytest.approx(0.01)
+    assert rows[0]["errors"]["panda_joint2"]["labelled_mse"] == pytest.approx(0.008)
     assert rows[0]["wrong"] == ["joint 2 → joint 1 too many", "joint 1 → joint 2 missing"]
-    about = {"setting": "panda-2c-causal", "hours": 8.0, "graph_anchors": 5000, "seed": 0}
+    about = {"settings": ["panda-2c-causal"], "hours": 8.0, "graph_anchors": 5000, "seed": 0}
     told = held.written({"rows": rows, **about, "device": "d", "processor": "p", "version": "0"})
-    assert (
-        "| 563 chains | 5.7 (0.900) | 5.7 (0.900) | 2: joint 2 → joint 1 too many; joint 1 → joint 2 missing |" in told
-    )
-    assert "| the paper's ROPES, 10,000 anchors | (0.921) | (0.966) |" in told
+    learnt = "| `panda-2c-causal`, 563 chains |"
+    wrong = "2: joint 2 → joint 1 too many; joint 1 → joint 2 missing"
+    assert f"{learnt} 0 | 5.7 (0.900) | 5.7 (0.900) | {wrong} | 1234 |" in told
+    assert f"{learnt} 1,000 | 5.1 | 5.1 |" in told
+    assert f"{learnt} ratio of squared errors | 1.25 | 1.25 |" in told
+    assert "| `panda-2c-causal`, the paper's ROPES, 10,000 anchors |  | (0.921) | (0.966) |" in told
+
+
+def test_all_causal_settings_are_the_default(
+    tmp_path: Path, commands: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--work", tmp_path / "work", "--hours", "1", "--fit", "foreign=0", "--out", tmp_path / "out.json"]
+    monkeypatch.setattr(sys, "argv", ["held_interventions", *map(str, words)])
+    held.main()
+    simulated = [each for each in commands if each[0] == "simulate"]
+    assert [each[2] for each in simulated] == [setting for setting in held.SETTINGS for _ in range(3)]
+    assert len({each[-1] for each in simulated}) == 9
+    assert all(each[-4:-2] == ("--foreign", "0") for each in commands if each[0] == "fit")
+    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
+    found = [(row["setting"], row["recording"], row["count"]) for row in rows]
+    assert found[2:4] == [("panda-2c-chain", "anchors", 196), ("panda-2c-chain", "chains", 70)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", held.SETTINGS)
+def test_seconds_are_those_of_drawn_poses(name: str) -> None:
+    model, count = setting_named(name).splits["train"], 300
+    poses = model.sample(generator(0, "train"), count)
+    order = recording_order(AnchorProtocol, poses, np.full(len(model.joints), SPEED), range(count))
+    path = np.concatenate([poses[anchor, places] for anchor, places in order])
+    assert seconds_of_path(path) / count == pytest.approx(held.SECONDS["anchors"][name], rel=0.02)
+    chains, _ = model.sample_chains(generator(0, "chains"), count, TURNS)
+    seconds = seconds_of_path(chains.reshape(-1, chains.shape[-1])) / count
+    assert seconds == pytest.approx(held.SECONDS["chains"][name], rel=0.02)
