@@ -92,7 +92,7 @@ def test_simulate_films_chains_and_resumes_them(tmp_path: Path) -> None:
     [
         (["--chains", "2", "--anchors", "2"], "give either --anchors or --chains, not both"),
         (["--chains", "0"], "--chains is 0; it must be 1 or more"),
-        (["--anchors", "2", "--frames-per-move", "2"], "--frames-per-move goes with --chains"),
+        (["--anchors", "2", "--frames-per-move", "-1"], "--frames-per-move is -1; it must be 0 or more"),
         (["--chains", "2", "--frames-per-move", "-1"], "--frames-per-move is -1; it must be 0 or more"),
     ],
 )

@@ -43,6 +43,8 @@ def test_fit_command_in_the_card_gives_this_recipe() -> None:
     chained = {"chains": {"chains": 30, "turns": 5, "frames_per_move": 0}, "test_anchors": 500, "seed": 7}
     moved = commands(content, chained | {"mesh": "simplified"}, Calibration(np.ones(1), np.ones(1), 0))[0]
     assert "--chains 30 --frames-per-move 0 --test-anchors 500 --seed 7" in moved
+    on_the_way = commands(content, provenance | {"frames_per_move": 2}, Calibration(np.ones(1), np.ones(1), 0))[0]
+    assert "--anchors 8000 --frames-per-move 2 --test-anchors 500" in on_the_way
     stripped = commands(content, provenance | {"seed": None}, Calibration(np.ones(1), np.ones(1), 0))
     assert stripped == [fitted, calibrated]
     words = shlex.split(fitted)[1:]
@@ -51,7 +53,7 @@ def test_fit_command_in_the_card_gives_this_recipe() -> None:
     assert parsed.recipe == changed
     assert (parsed.method, parsed.seed) == ("anchored", 4)
     assert calibrated == "ropes calibrate run --data data --commanded"
-    for line in (simulated, drawn, moved, calibrated):
+    for line in (simulated, drawn, moved, on_the_way, calibrated):
         words = shlex.split(line)[1:]
         cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
 

@@ -69,7 +69,8 @@ class Simulate:
     """In place of --anchors: chains of moves. Each move changes one joint, the joints take turns, and each moves five
     times in a chain."""
     frames_per_move: int | None = None
-    """With --chains: frames on the way from each pose to the next; 2 if omitted."""
+    """With --chains: frames on the way from each pose to the next; 2 if omitted. With --anchors: frames on the way from
+    the observational pose to each pose under an intervention; none if omitted."""
     samples: int | None = None
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
@@ -127,8 +128,8 @@ class Simulate:
             )
         at_least(1, samples=self.samples, anchors=self.anchors, chains=self.chains)
         if self.frames_per_move is not None:
-            if self.chains is None:
-                raise UserError("--frames-per-move goes with --chains; leave it out")
+            if self.samples is not None:
+                raise UserError("--frames-per-move goes with --anchors or --chains; leave it out")
             at_least(0, frames_per_move=self.frames_per_move)
         if self.setting in _SAMPLED and self.mesh != "simplified":
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")

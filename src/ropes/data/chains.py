@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ropes.causal.scm import CausalModel, Regime
-from ropes.common.arrays import Floats, Ints
+from ropes.common.arrays import Bools, Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
@@ -116,11 +116,22 @@ def frames_per_move(dataset: Dataset) -> int:
             f"{dataset.path}: a chain must start with an observational pose, and each later pose must be one after a "
             "move of one joint"
         )
-    if MOVES not in dataset.splits:
-        return 0
-    moves = dataset.frames(MOVES)
+    return frames_within(dataset, moved) if MOVES in dataset.splits else 0
+
+
+def frames_within(dataset: Dataset, moved: Bools) -> int:
+    """Number of frames that split "moves" has on the way to each training pose after a move.
+
+    Args:
+        dataset: with that split.
+        moved: which training poses are after a move, (n,).
+
+    Raises:
+        UserError: the split has other frames than those of the moves, in their order.
+    """
+    train, moves = dataset.frames("train"), dataset.frames(MOVES)
     chain = moves.anchor - dataset.splits[MOVES].start + dataset.splits["train"].start
-    frames, left = divmod(len(moves), int(moved.sum()))
+    frames, left = divmod(len(moves), max(1, int(moved.sum())))
     of_moves = ((train.regime, moves.regime), (train.anchor, chain))
     if left or any(not np.array_equal(found, np.repeat(expected[moved], frames)) for expected, found in of_moves):
         raise UserError(f"{dataset.path}: split {MOVES!r} is not that of the moves between the poses of split 'train'")

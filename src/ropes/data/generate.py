@@ -14,6 +14,7 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.chains import MOVES, Chains
 from ropes.data.dataset import Dataset
+from ropes.data.moves import FRAMES, anchor_plans, anchor_states
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError, one_of
 from ropes.simulation.availability import locate
@@ -31,7 +32,7 @@ def simulate(
     out: Location | str,
     anchors: int | None = None,
     chains: int | None = None,
-    frames_per_move: int = 2,
+    frames_per_move: int | None = None,
     test_anchors: int = 2000,
     seed: int = 0,
     workers: Workers = None,
@@ -51,7 +52,8 @@ def simulate(
         out: folder of the data set, or the URL of one on an object store.
         anchors: number of anchors.
         chains: number of chains, in place of anchors.
-        frames_per_move: frames of split "moves" on the way from each pose of a chain to the next.
+        frames_per_move: frames of split "moves" on the way from each pose of a chain to the next, or from the
+            observational pose of an anchor to each of its others; None for 2 with chains, and none with anchors.
         test_anchors: episodes of each test split; 0 leaves the test splits out.
         seed: equal seeds give identical bytes.
         workers: number of rendering processes; None for one per core; or a cluster, see
@@ -74,19 +76,22 @@ def simulate(
     if (anchors is None) == (chains is None):
         raise UserError("give either a number of anchors or a number of chains")
     episodes = anchors if chains is None else chains
-    if not episodes or episodes < 1 or test_anchors < 0 or frames_per_move < 0:
+    frames = (0 if chains is None else 2) if frames_per_move is None else frames_per_move
+    if not episodes or episodes < 1 or test_anchors < 0 or frames < 0:
         raise UserError(
-            f"{episodes} anchors or chains, {test_anchors} test anchors and {frames_per_move} frames per move: give at "
-            "least 1, 0 and 0"
+            f"{episodes} anchors or chains, {test_anchors} test anchors and {frames} frames per move: give at least 1, "
+            "0 and 0"
         )
     setting = setting.with_renderer(building.begun_renderer(out))
     model, urdf, size = setting.splits["train"], locate(setting.robot.urdf), setting.image_size
-    recording = None if chains is None else Chains.draw(model, chains, frames_per_move, seed)
+    recording = None if chains is None else Chains.draw(model, chains, frames, seed)
+    # Data sets of anchors without frames on the way have no such entry.
+    filmed = {FRAMES: frames} if frames else {}
     request = {
         **building.versions(),
         "state": state,
         "seed": seed,
-        **({"anchors": anchors} if recording is None else {"chains": recording.record}),
+        **({"anchors": anchors, **filmed} if recording is None else {"chains": recording.record}),
         "test_anchors": test_anchors,
         "mesh": mesh,
         "setting": building.described(setting),
@@ -96,7 +101,7 @@ def simulate(
     }
     names = tuple(camera.name for camera in setting.cameras)
     shape = (size, size, 3) if setting.colour else (size, size)
-    plans = _plans(setting, anchors or 0, test_anchors, recording)
+    plans = _plans(setting, anchors or 0, test_anchors, recording, frames)
     faults = None
     if setting.camera_level != "clean":
         require_level(setting.camera_level)
@@ -109,7 +114,7 @@ def simulate(
         request,
         features=schema.features(names, shape, model.joints if state else None),
         plans=plans,
-        states=lambda: _poses(setting, anchors or 0, test_anchors, seed, recording, places=faults is not None),
+        states=lambda: _poses(setting, anchors or 0, test_anchors, seed, recording, frames, places=faults is not None),
         render=lambda poses: render_poses(
             setting, model.joints, poses, workers, mesh=mesh, recordings=faults, seed=seed
         ),
@@ -128,15 +133,23 @@ def _counted(plans: Sequence[SplitPlan]) -> str:
     return f"{training:,} training poses, {sum(tests):,} test poses ({len(tests)} x --test-anchors)"
 
 
-def _plans(setting: Setting, anchors: int, test_anchors: int, chains: Chains | None) -> list[SplitPlan]:
-    regimes = tuple(range(len(setting.splits["train"].regimes)))
-    training = [SplitPlan(name="train", episodes=anchors, tasks=regimes)] if chains is None else chains.plans
+def _plans(setting: Setting, anchors: int, test_anchors: int, chains: Chains | None, frames: int) -> list[SplitPlan]:
+    regimes = setting.splits["train"].regimes
+    poses = SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(regimes))))
+    training = [poses, *anchor_plans(anchors, regimes, frames)] if chains is None else chains.plans
     tests = [name for name in setting.splits if name != "train"]
     return [*training, *(SplitPlan(name=name, episodes=test_anchors, tasks=(0,)) for name in tests)]
 
 
 def _poses(
-    setting: Setting, anchors: int, test_anchors: int, seed: int, chains: Chains | None, *, places: bool = False
+    setting: Setting,
+    anchors: int,
+    test_anchors: int,
+    seed: int,
+    chains: Chains | None,
+    frames: int,
+    *,
+    places: bool = False,
 ) -> dict[str, NDArray[np.float64]]:
     """Split → joint angles of its frames, (frames, joints) radians.
 
@@ -147,7 +160,9 @@ def _poses(
         if name != "train":
             poses[name] = model.sample_observational(generator(seed, name), test_anchors)
         elif chains is None:
-            poses[name] = model.sample(generator(seed, name), anchors).reshape(-1, len(model.joints))
+            drawn = model.sample(generator(seed, name), anchors)
+            poses[name] = drawn.reshape(-1, len(model.joints))
+            poses |= {MOVES: anchor_states(drawn, frames)} if frames else {}
     if places:
         order = [name for name in ("train", MOVES, *setting.splits) if name in poses]
         for number, name in enumerate(dict.fromkeys(order)):

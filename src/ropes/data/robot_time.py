@@ -1,13 +1,17 @@
 """Robot time of a recording: moves at one speed and a dwell in each pose.
 
-A robot records an anchor's poses in the order of `ropes.data.recorder.plan`, which makes moves short.  The poses of a
-chain, and of any other recording, have an order of their own.
+A robot records an anchor's poses in the order of `ropes.data.recorder.plan`, which makes moves short: most of them lead
+from one intervention straight to another, and two joints move at once.  To film one joint on its way the robot has to
+return to the observational pose after each intervention.  The poses of a chain, and of any other recording, have an
+order of their own.
 """
 
 import numpy as np
 
+from ropes.causal.scm import Regime
 from ropes.common.arrays import Floats
 from ropes.data.dataset import Dataset
+from ropes.data.moves import filmed_anchors
 from ropes.data.recorder.plan import recording_order
 from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.data.recorder.travel import travel_time
@@ -32,8 +36,8 @@ def seconds_of_path(poses: Floats, *, speed: float = SPEED, dwell: float = DWELL
 def robot_seconds(dataset: Dataset, first: int | None = None) -> float:
     """Seconds of robot time of the training poses of a data set.
 
-    Frames on the way of moves cost nothing.  Of more than 1,000 anchors the first 1,000 are measured, and the others
-    count as their mean.
+    Frames on the way of the moves of chains cost nothing.  Those of anchors cost the returns to the observational pose.
+    Of more than 1,000 anchors the first 1,000 are measured, and the others count as their mean.
 
     Args:
         dataset: with joint angles.
@@ -50,6 +54,25 @@ def robot_seconds(dataset: Dataset, first: int | None = None) -> float:
         return seconds_of_path(poses)
     measured = min(anchors, _MEASURED)
     of_anchor = poses.reshape(anchors, len(regimes), -1)[:measured]
+    if filmed_anchors(dataset):
+        there_and_back = _returning(of_anchor, regimes.index(Regime()))
+        dwells = DWELL * measured * len(regimes)
+        return (seconds_of_path(there_and_back, dwell=0) + dwells) * anchors / measured
     order = recording_order(AnchorProtocol, of_anchor, np.full(poses.shape[-1], SPEED), range(measured))
     path = np.concatenate([of_anchor[anchor, places] for anchor, places in order])
     return seconds_of_path(path) * anchors / measured
+
+
+def _returning(poses: Floats, observational: int) -> Floats:
+    """The path from the observational pose of an anchor to each other one and back, except from the last one.
+
+    Args:
+        poses: (anchors, regimes, joints).
+        observational: index of that regime.
+
+    Returns:
+        (stops, joints).
+    """
+    others = np.delete(poses, observational, axis=1)
+    rest = np.broadcast_to(poses[:, observational, None], others.shape)
+    return np.stack([rest, others], axis=2).reshape(-1, poses.shape[-1])

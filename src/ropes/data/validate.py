@@ -20,6 +20,7 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.moves import move_fault
 from ropes.data.own_camera import COMPARED, REFERENCES, OwnCamera
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
@@ -95,6 +96,8 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
     if not in_data:
         yield from (_action_faults(dataset) if dataset.actions else factor_pair_faults(dataset))
         yield from _camera_faults(dataset)
+        if what := move_fault(dataset):
+            yield Fault(schema.INFO, None, what)
 
 
 def factor_pair_faults(dataset: Dataset) -> Iterator[Fault]:

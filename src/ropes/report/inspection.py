@@ -48,6 +48,8 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         say(f"{found.anchors:,} chains of moves")
     else:
         say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
+    if found.frames_per_move:
+        say(f"frames on the way of each move: {found.frames_per_move}")
     for line in _recording(found):
         say(line)
     for camera, measured in found.nuisances.items():

@@ -7,6 +7,7 @@ from importlib.metadata import metadata
 from typing import Any, TypeVar
 
 from ropes.data.dataset import Dataset
+from ropes.data.moves import FRAMES
 from ropes.errors import UserError
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
@@ -112,6 +113,8 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
     known, chains = provenance.get("seed") is not None and "test_anchors" in provenance, provenance.get("chains")
     if run.setting in _OF_ARMS and known and (chains or "anchors" in provenance):
         recorded = f"--anchors {provenance.get('anchors')}"
+        if frames := provenance.get(FRAMES):
+            recorded += f" --frames-per-move {frames}"
         if chains:
             recorded = f"--chains {chains['chains']} --frames-per-move {chains['frames_per_move']}"
         counts = f"{recorded} --test-anchors {provenance['test_anchors']}"

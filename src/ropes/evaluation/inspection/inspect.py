@@ -12,10 +12,11 @@ from ropes.common.arrays import evenly
 from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
 from ropes.common.stores import Location
-from ropes.data.chains import frames_per_move, has_chains, known_policies
+from ropes.data.chains import has_chains, known_policies
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.moves import filmed_frames
 from ropes.data.own_camera import exchanged
 from ropes.data.recorder.recorded import open_unfinished, unmended_faults
 from ropes.errors import UserError
@@ -47,6 +48,7 @@ class Inspection:
         anchors: number of training anchors.
         complete: share of the anchors with exactly one pose per regime.
         chains: whether the anchors are chains of moves.
+        frames_per_move: number of frames on the way of each move.
         unfinished: whether it is a recording that is not finished; its whole anchors are inspected.
         unmended: anchors that `ropes record` found faulty twice, a line each.
         joints: reports of the joints, in the order of the data set.
@@ -65,6 +67,7 @@ class Inspection:
     anchors: int
     complete: float
     chains: bool
+    frames_per_move: int
     unfinished: bool
     unmended: tuple[str, ...]
     joints: tuple[JointReport, ...]
@@ -90,6 +93,7 @@ class Inspection:
             "anchors": self.anchors,
             "complete_anchors": self.complete,
             "chains": self.chains,
+            "frames_per_move": self.frames_per_move,
             "unfinished": self.unfinished,
             "unmended": list(self.unmended),
             "images": {regime.name: count for regime, count in self.counts.items()},
@@ -139,8 +143,7 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
             f"{dataset.path} has one intervention on each joint, and an inspection compares two; fit with --method ldr "
             "or ropes (docs/tables.md)"
         )
-    if chains := has_chains(dataset):
-        frames_per_move(dataset)  # checks the chains
+    chains, frames_on_the_way = has_chains(dataset), filmed_frames(dataset)  # checks the chains
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)
@@ -171,6 +174,7 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
         anchors=len(np.unique(frames.anchor)),
         complete=complete,
         chains=chains,
+        frames_per_move=frames_on_the_way,
         unfinished=unfinished is not None,
         unmended=unmended_faults(dataset),
         joints=joints,

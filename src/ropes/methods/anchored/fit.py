@@ -8,32 +8,30 @@ stays the same.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ropes.common.arrays import Ints
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
-from ropes.data.chains import MOVES, frames_per_move, has_chains
+from ropes.data.chains import MOVES, has_chains
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.interventions import single_interventions
 from ropes.data.layout import open_dataset
+from ropes.data.moves import filmed_anchors, filmed_frames
 from ropes.data.windows import WindowedImages
 from ropes.errors import UserError
+from ropes.methods.anchored.anchor_poses import AnchoredPoses
 from ropes.methods.anchored.anchors import by_anchor, require_all_regimes
 from ropes.methods.anchored.chain_poses import ChainPoses, moves_of, of_same_chains
-from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.anchored.recipe import ANCHOR_FIELDS
 from ropes.methods.anchored.regime_poses import RegimePoses
-from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import cleaned, without_passers_by
 from ropes.methods.policies import (
@@ -46,22 +44,19 @@ from ropes.methods.policies import (
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.student.fit import EncoderTeacher, fit_student
-from ropes.methods.training.augmentation import JITTER, jitter_of
+from ropes.methods.training.augmentation import JITTER
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.registration import has_one_background, register, register_to
 from ropes.methods.training.run_log import RunLog
-from ropes.methods.training.sampling import EpochShuffle
-from ropes.methods.training.steps import BatchAt
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
-#: Held-out anchors that a record evaluates, and the memory for their images where windows are cut from larger ones.
-_HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
-#: Versions of the objectives of `anchored`, on anchors and on chains: a training under another one is not resumed.
-_OBJECTIVE, _CHAIN_OBJECTIVE = 5, "chains 1"
+#: Versions of the objectives of `anchored`, on anchors, on chains, and on anchors with frames on the way: a training
+#: under another one is not resumed.
+_OBJECTIVE, _CHAIN_OBJECTIVE, _FILMED_OBJECTIVE = 5, "chains 1", "5, frames on the way 1"
 
 
 def fit(
@@ -137,7 +132,7 @@ def _fit(
     wanted = recipe.registration and has_one_background(dataset)
     images, registration = register(images, dataset.cameras, wanted=wanted, zoom=recipe.encoder.zoom, show=show)
     images, moved, between = images.still_anchors(), images.moved_anchors, None
-    if has_chains(dataset) and frames_per_move(dataset):
+    if run.method == "anchored" and filmed_frames(dataset):
         moves = ImageCache(dataset, MOVES, recipe.encoder.input_size, progress=show)
         between = of_same_chains(moves_of(dataset, moves), images)
 
@@ -146,7 +141,7 @@ def _fit(
             return RegimePoses.of(images, dataset.joints, recipe.val_fraction, run.seed)
         if has_chains(dataset):
             return ChainPoses.of(images, between, dataset.joints, recipe.val_fraction, run.seed)
-        return AnchoredPoses.of(dataset, images, recipe.val_fraction, run.seed)
+        return AnchoredPoses.of(dataset, images, between, recipe.val_fraction, run.seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
     if show:
@@ -192,6 +187,10 @@ def _images(dataset: Dataset, recipe: EncoderRecipe, show: bool) -> Iterator[Ima
         return
     if has_chains(dataset):
         raise UserError(f"{dataset.path} has chains of moves, which span shards; leave --shards-in-window out")
+    if recipe.anchor_weight and filmed_anchors(dataset):
+        raise UserError(
+            f"{dataset.path} has frames on the way of moves, in shards of their own; leave --shards-in-window out"
+        )
     with closing(WindowedImages(dataset, "train", size, window)) as windows:
         yield windows
 
@@ -223,57 +222,6 @@ def _contrasts(curves: dict[str, list[float]], floors: dict[str, float | None]) 
     }
 
 
-@dataclass(frozen=True)
-class AnchoredPoses:
-    """Training anchors and held-out anchors; the tables give their rows by anchor and regime, see `by_anchor`."""
-
-    kept: TrainingImages
-    held: TrainingImages
-    table: Ints
-    held_table: Ints
-
-    @classmethod
-    def of(cls, dataset: Dataset, images: TrainingImages, fraction: float, seed: int) -> "AnchoredPoses":
-        """Hold out a share of the anchors.
-
-        Raises:
-            UserError: as `by_anchor`.
-        """
-        kept, held = images.split_anchors(fraction, seed)
-        return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held))
-
-    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
-        """The stage that trains `network`, and its batches of whole anchors."""
-        run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
-        anchors_of_batch, windows = max(2, optimisation.batch // regimes), self.kept.windows(self.table[:, 0])
-        order = EpochShuffle(len(self.table), anchors_of_batch, context.seed("encoder", "order"), windows)
-
-        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-            anchors = order(step)
-            rows = self.table[anchors]
-            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1))).unflatten(0, rows.shape)
-            regime, trusted = torch.arange(regimes).expand(rows.shape), torch.from_numpy(self.kept.trusted[rows])
-            return pixels, regime, trusted, torch.from_numpy(anchors)
-
-        count = len(self.held_table)
-        evaluated = min(count, _HELD_OUT_ANCHORS)
-        if recipe.encoder.zoom > 1:  # larger images may not fit the memory
-            evaluated = min(evaluated, max(1, _HELD_OUT_BYTES // self.held.pixels(self.held_table[0]).nbytes))
-        held = self.held_table[EpochShuffle(count, evaluated, context.seed("held out"))(0)]
-        stage = AnchoredStage(
-            network,
-            recipe,
-            steps=optimisation.steps(self.table.size),
-            seed=context.seed("encoder"),
-            log_prior=torch.full((regimes,), -float(np.log(regimes))),
-            target=targets(head_regimes(run.joints), run.joints),
-            held_out=torch.from_numpy(self.held.pixels(held.reshape(-1))).unflatten(0, held.shape),
-            held_trusted=torch.from_numpy(self.held.trusted[held]),
-            jitter=jitter_of(context.registration),
-        )
-        return stage, batch_at
-
-
 def _fit_encoder(
     context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | ChainPoses | RegimePoses
 ) -> tuple[dict[str, Any], EncoderStage]:
@@ -289,7 +237,9 @@ def _fit_encoder(
     others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))
     settings = recipe_to_dict(recipe, without=others)
     if recipe.anchor_weight:
-        settings["objective"] = _CHAIN_OBJECTIVE if isinstance(poses, ChainPoses) else _OBJECTIVE
+        filmed = isinstance(poses, AnchoredPoses) and poses.moves is not None
+        of_anchors = _FILMED_OBJECTIVE if filmed else _OBJECTIVE
+        settings["objective"] = _CHAIN_OBJECTIVE if isinstance(poses, ChainPoses) else of_anchors
     if context.registration is not None:
         settings["jitter"] = JITTER
     fingerprint = context.digest("encoder", settings, NETWORK)

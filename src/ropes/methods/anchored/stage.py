@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ropes.methods.anchored.anchor_moves import off_way_variance
 from ropes.methods.anchored.contrast import (
     attention_loss,
     image_changes,
@@ -47,6 +48,9 @@ class AnchoredStage(InvarianceStage):
     Every record evaluates the held-out anchors, uint8 (A, R, P, S, S), and estimates descendants from the coordinates
     of recent training anchors, which are many and already computed.  Poses in which something besides the arm moves
     count nowhere.
+
+    Frames on the way to an intervention count in v as poses under it, and add λ ρ² mean_j(u_j) with u of
+    `off_way_variance`.  They are under no policy: the other terms, and the records, are of poses alone.
 
     Args:
         network: to train.
@@ -92,9 +96,17 @@ class AnchoredStage(InvarianceStage):
         return 1 / (1 + _EFFECT_DOWNWEIGHTING * (self.effects**2).sum(0))
 
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
-        """Images, uint8 (A, R, P, S, S), regimes (A, R), which poses count (A, R), numbers of anchors (A,) → loss."""
-        images, regime, self._trusted, self._anchors = batch
-        return super().training_step((images, regime, self._trusted), batch_idx)
+        """A batch of anchors, with or without frames on the way → loss.
+
+        Args:
+            batch: images, uint8 (A, R + F, P, S, S), of R poses and F = 0 or d frames of each anchor; their regimes,
+                (A, R + F); which of them count, bool (A, R + F); numbers of the anchors, (A,); and the share of the
+                move that is done at each frame, (A, F).
+            batch_idx: of Lightning.
+        """
+        images, self._regime, self._trusted, self._anchors, self._share = batch
+        posed = torch.arange(images.shape[1], device=self._trusted.device) < images.shape[1] - self._share.shape[1]
+        return super().training_step((images, self._regime, self._trusted & posed), batch_idx)
 
     def store_recent(self, anchors: Tensor, coordinates: Tensor) -> None:
         """Store the coordinates (A, R, d) of anchors (A,) in place of earlier ones of the same anchors."""
@@ -106,19 +118,27 @@ class AnchoredStage(InvarianceStage):
         self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_RECENT:]
 
     def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor:
-        """The anchors' term and the attention loss of images (A, R, P, S, S) with coordinates (A, R, d)."""
-        complete = self._trusted.all(1)
-        self.store_recent(self._anchors[complete], coordinates[complete])
-        arguments = self.target, self.partialling_weights(), self.joint_weights()
+        """The anchors' term and the attention loss of images (A, R + F, P, S, S) with coordinates (A, R + F, d)."""
+        frames = self._share.shape[1]
+        poses = coordinates.shape[1] - frames
+        trusted = self._trusted[:, :poses]
+        complete = trusted.all(1)
+        self.store_recent(self._anchors[complete], coordinates[complete, :poses])
+        moved = torch.cat([self.target, torch.arange(frames)])
+        arguments = moved, self.partialling_weights(), self.joint_weights()
         target, excused, weight = (each.to(coordinates.device) for each in arguments)
         within = within_anchor_variance(coordinates, target, excused, self._trusted)
-        self.note(within=within.mean())
-        loss = self.anchor_weight * self.penalty_ramp(self.global_step) ** 2 * (weight * within).mean()
+        invariance, noted = (weight * within).mean(), within.mean()
+        if frames:
+            off_way = off_way_variance(coordinates, self._regime, self._share, self._trusted).mean()
+            invariance, noted = invariance + off_way, noted + off_way
+        self.note(within=noted)
+        loss = self.anchor_weight * self.penalty_ramp(self.global_step) ** 2 * invariance
         if attention is None:
             return loss
-        maps = attention.unflatten(0, coordinates.shape[:2])
+        maps = attention.unflatten(0, coordinates.shape[:2])[:, :poses]
         zoom = self.network.encoder.config.zoom
-        attention_term = attention_loss(maps, images, int(self.change.argmin()), self._trusted, zoom)
+        attention_term = attention_loss(maps, images[:, :poses], int(self.change.argmin()), trusted, zoom)
         self.note(gaze=attention_term)
         return loss + ATTENTION * attention_term
 
