@@ -33,8 +33,9 @@ def row(joint: str, degrees: float | None, *, seed: int = 0, labels: int = 0, sp
 
 
 def found(*rows: Row) -> Results:
-    about = {"name": "so101", "preset": "compact", "device": "2 cores", "version": "0", "scene": "panda-gym"}
-    return Results(**about, seconds=600.0, rows=rows)
+    return Results(
+        name="so101", preset="compact", device="2 cores", version="0", scene="panda-gym", seconds=600.0, rows=rows
+    )
 
 
 FOUND = found(

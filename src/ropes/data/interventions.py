@@ -31,7 +31,7 @@ def read_regimes(folder: Location, tasks: Sequence[str]) -> tuple[Regime, ...]:
     for task, regime in zip(tasks, regimes, strict=True):
         if regime in by_regime:
             first, name = by_regime[regime], regime.name
-            raise UserError(f"{path}: tasks {first!r} and {task!r} have the same intervention ({name}); merge the tasks")
+            raise UserError(f"{path}: tasks {first!r} and {task!r} are one intervention, {name}; merge the tasks")
         by_regime[regime] = task
     return regimes
 
