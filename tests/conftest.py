@@ -14,6 +14,7 @@ import pytest
 from filelock import FileLock
 
 from tests.command_line import Stub
+from tests.network import no_name_is_known, this_machine_only
 
 if TYPE_CHECKING:
     from ropes.methods.run import Run
@@ -134,6 +135,20 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
         return calls
 
     return replace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """No command reaches the network unless told so: what is run in this process fails if it tries."""
+    with this_machine_only():
+        yield
+
+
+@pytest.fixture
+def unknown_names() -> Iterator[None]:
+    """Look-ups of names fail as on a machine without a network, in place of failing the test."""
+    with no_name_is_known():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
