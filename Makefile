@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: other help install demo test lint types unit portable later oracles notebook quick format docs clean
+.PHONY: other help install demo test lint types unit browser portable later oracles notebook quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,14 @@ PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reord
 
 unit: $(STAMP)
 	$(PYTEST) $(PYTEST_FLAGS)
+
+# The other targets skip the test of the page where none of them is installed. benchmarks/live_page.py has the same names.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+
+browser: $(STAMP) ## the tests of the live page; fails where neither Chromium nor Chrome is installed
+	@for name in $(BROWSERS); do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	echo "make: found none of $(BROWSERS); install one (Debian: apt-get install chromium)" >&2; exit 1
+	$(BIN)/pytest tests/inference/live/test_page.py $(PYTEST_FLAGS)
 
 # Tests whose outcome depends on how a processor computes, as on one without AMX and AVX-512 (and in its precision):
 # what networks learn, weights equal after a kill, layers against float64. Refusals, reports and experiments end alike

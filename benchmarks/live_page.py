@@ -2,7 +2,8 @@
 
     python -m benchmarks.live_page [--seconds 60] [--picture docs/images/live.png] [--out FILE]
 
-The packaged estimator watches a data set that it was not trained on. Needs `pip install -e '.[live]'` and Chromium.
+The packaged estimator watches a data set that it was not trained on. Needs `pip install -e '.[live]'` and Chromium or
+Chrome.
 """
 
 import asyncio
@@ -38,6 +39,8 @@ from ropes.inference.live.watch import Watch
 from ropes.inference.poses import chosen_arm
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "live.png"
+#: Names of Chromium and Chrome on the path.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1150,860")
 _SOFTWARE = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 #: Seconds for the browser to start.
@@ -71,11 +74,16 @@ class Tab:
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB"))
 
 
+def browser() -> str | None:
+    """The path of a browser; None where there is none."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
 @contextmanager
 def chromium(folder: Path) -> Iterator[str]:
     """A browser with an empty profile in `folder`; gives the address of its tab's protocol."""
-    words = [shutil.which("chromium") or "chromium", *_FLAGS, *_SOFTWARE, f"--user-data-dir={folder}", "about:blank"]
-    browser = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words = [browser() or BROWSERS[0], *_FLAGS, *_SOFTWARE, f"--user-data-dir={folder}", "about:blank"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         file, deadline = folder / "DevToolsActivePort", time.monotonic() + _START
         while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
@@ -85,8 +93,8 @@ def chromium(folder: Path) -> Iterator[str]:
             tabs = json.load(answer)
         yield next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
     finally:
-        browser.terminate()
-        browser.wait(timeout=60)
+        process.terminate()
+        process.wait(timeout=60)
 
 
 def browsed(address: str, look: Callable[[Tab], Awaitable[T]]) -> T:

@@ -1,5 +1,6 @@
-"""`make PYTHON=…`: which interpreter `.venv` has."""
+"""`make PYTHON=…`: which interpreter `.venv` has; `make browser`: which browsers are found."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -41,3 +42,26 @@ def test_an_interpreter_that_does_not_run_is_named(folder: Path) -> None:
     done = subprocess.run(call, cwd=folder, check=False, capture_output=True, text=True)
     assert done.returncode
     assert "make: /nowhere/python3.13 does not run, or is older than Python 3.11" in done.stderr
+
+
+def test_browser_without_a_browser_fails_in_one_line(folder: Path) -> None:
+    [names] = re.findall(r"^BROWSERS := (.+)$", MAKEFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    tests, programs = folder / ".venv" / "bin" / "pytest", folder / "programs"
+    tests.write_text("#!/bin/sh\necho tests run\n", encoding="utf-8")
+    tests.chmod(0o755)
+    programs.mkdir()
+    call = [str(shutil.which("make")), "browser"]
+
+    def made() -> subprocess.CompletedProcess[str]:
+        alone = {"PATH": str(programs)}
+        return subprocess.run(call, cwd=folder, env=alone, check=False, capture_output=True, text=True)
+
+    done = made()
+    assert done.returncode
+    assert done.stderr.startswith(f"make: found none of {names}; install one ")
+    assert "tests run" not in done.stdout
+    for name in names.split():
+        (programs / name).touch(mode=0o755)
+        done = made()
+        assert (done.returncode, "tests run" in done.stdout) == (0, True)
+        (programs / name).unlink()

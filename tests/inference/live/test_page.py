@@ -1,10 +1,10 @@
 """The live page in headless Chromium: the arm moves and the figures change.
 
-Chromium is not part of the development environment; without it, or without viser, these tests are skipped.
+Chromium is not part of the development environment; without it, or without viser, these tests are skipped.  `make
+browser` fails instead.
 """
 
 import asyncio
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.live_page import Tab, browsed
+from benchmarks.live_page import BROWSERS, Tab, browsed, browser
 from ropes.common.arrays import Images
 from ropes.errors import UserError
 from ropes.inference.live.page import Page
@@ -30,8 +30,8 @@ _PATIENCE = 240.0
 def test_page_updates_the_arm_and_the_figures(tmp_path: Path) -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     pytest.importorskip("websockets", reason="websockets, which comes with viser, is not installed")
-    if shutil.which("chromium") is None:
-        pytest.skip("Chromium is not installed")
+    if browser() is None:
+        pytest.skip("neither Chromium nor Chrome is installed")
     estimator = calibrated()
     page = Page(estimator, chosen_arm(estimator.run, planar.write_urdf(tmp_path)), "127.0.0.1", 0)
 
@@ -80,8 +80,20 @@ def test_drawing_error_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
         page.close()
 
 
+@pytest.mark.parametrize("name", BROWSERS)
+def test_chromium_and_chrome_are_found_by_every_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert browser() is None
+    (tmp_path / name).touch(mode=0o755)
+    assert browser() == str(tmp_path / name)
+    makefile = (Path(__file__).parents[3] / "Makefile").read_text(encoding="utf-8")
+    assert f"\nBROWSERS := {' '.join(BROWSERS)}\n" in makefile
+
+
 @pytest.mark.parametrize("host", ["10.9.8.7", "999.1.1.1", "no such host", "a..b"])
-def test_address_of_another_machine_is_refused(host: str) -> None:
+def test_address_of_another_machine_is_refused(host: str, unknown_names: None) -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install -e '.[live]'")
     with pytest.raises(UserError, match=rf"cannot serve the page at {host}:8080 .*; give another --host"):
         Page(calibrated(), None, host, 8080)
