@@ -1,5 +1,6 @@
 """The baselines that read labels: they learn, say how many labels they read, and refuse what they cannot use."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from ropes.methods.supervised.stages import AngleStage, PretrainingStage
 from ropes.methods.training.stage import Stage
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.models.checkpoints import WEIGHTS
+from ropes.models.registry import CARD_FILE
 from ropes.report.html import write_report
 from tests import tiny
 from tests.kills import killed
@@ -268,9 +270,21 @@ def test_calibration_uses_fresh_poses_and_leaves_the_evaluation_unchanged(
 
 
 @pytest.mark.any_processor
-def test_baseline_cannot_be_packaged(run: Path, data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is a supervised baseline; only label-free estimators can be packaged"):
-        package(run, name="tiny", data=data, results=tmp_path / "results.json", out=tmp_path / "out")
+def test_packaged_run_gives_the_same_radians(run: Path, data: Path, tmp_path: Path) -> None:
+    evaluate(run, data, tmp_path / "e", occlusions=(0,), show=False)
+    made = package(run, name="tiny", data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "out")
+    assert not (made / "calibration.json").exists()
+    images = open_dataset(data).read_images(range(8))
+    before, after = Estimator.load(run), Estimator.load(made)
+    assert np.array_equal(before.angles(images), after.angles(images))
+    assert after.labelled_images == before.labelled_images > 0
+    card = (made / CARD_FILE).read_text(encoding="utf-8")
+    assert f"the angles of {read_json(run / TRAINING_FILE)['labelled_poses']:,} poses." in card
+    assert "| radians from | the networks, trained on labels |" in card
+    assert "ropes calibrate" not in card
+    assert "The networks give radians." in card
+    for title in ("RMS error, °", "MSE, rad²", "MCC"):
+        assert re.search(rf"\| {re.escape(title)} \|.*\n\|.*\n\| in distribution \|", card)
 
 
 @pytest.mark.any_processor

@@ -29,9 +29,9 @@ class Package:
     out: Path
     """Folder in which the new folder is created."""
     format: Literal["safetensors", "onnx", "torch-export"] = "safetensors"
-    """safetensors: the files that ropes reads, for a calibrated run of a label-free method. onnx, torch-export: one
-    file with the whole estimator from images to angles, compared with the run before it is kept (onnx: pip install -e
-    '.[export]')."""
+    """safetensors: the files that ropes reads, of a run that gives radians (calibrated, or cnn and jointnet). onnx,
+    torch-export: one file with the whole estimator from images to angles, compared with the run before it is kept
+    (onnx: pip install -e '.[export]')."""
     name: str | None = None
     """Name of the new folder, required for safetensors; that of the run if omitted. An earlier package of that name is
     replaced."""

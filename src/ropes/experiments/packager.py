@@ -17,7 +17,7 @@ from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.evaluation import results as results_file
 from ropes.evaluation.results import Results
-from ropes.inference.calibration import Calibration, write_calibration
+from ropes.inference.calibration import Calibration, read_calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.readers import weight_files
@@ -49,7 +49,7 @@ def package(run: Path, *, name: str, data: Location, results: Path | None, out: 
     the run's coordinates on images of the data set.
 
     Args:
-        run: folder of a calibrated run.
+        run: folder of a calibrated run, or of a supervised one, whose networks give radians.
         name: name of the packaged estimator.
         data: training data set of the run.
         results: results.json of `ropes evaluate` or `ropes reproduce` with figures of the run's present weights, for
@@ -61,16 +61,13 @@ def package(run: Path, *, name: str, data: Location, results: Path | None, out: 
         The folder of the packaged estimator.
 
     Raises:
-        UserError: the run is unfinished, not calibrated or of a supervised baseline, data or results are of another
-            run, the name is invalid, the folder holds something else, or the estimator is too large or gives other
-            coordinates.
+        UserError: the run is unfinished or not calibrated, data or results are of another run, the name is invalid, the
+            folder holds something else, or the estimator is too large or gives other coordinates.
     """
     require_name(name)
     estimator, dataset = Estimator.load(run), open_dataset(data)
-    if estimator.is_supervised:
-        raise UserError(f"{run} is a supervised baseline; only label-free estimators can be packaged")
-    calibration = estimator.calibration
-    if calibration is None:
+    calibration = read_calibration(run, estimator.run)
+    if calibration is None and not estimator.is_supervised:
         raise UserError(
             f"{run} is not calibrated: run `ropes calibrate` first, since a packaged estimator predicts radians"
         )
@@ -131,7 +128,7 @@ def _fill(
     name: str,
     estimator: Estimator,
     dataset: Dataset,
-    calibration: Calibration,
+    calibration: Calibration | None,
     evaluation: Results | None,
     most: int,
 ) -> None:
@@ -144,7 +141,8 @@ def _fill(
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
     _shrink([new / file for file in weights], _size(new) + _RESERVED - most)
-    write_calibration(new, estimator.run, calibration)
+    if calibration is not None:
+        write_calibration(new, estimator.run, calibration)
     stored = [load_file(new / file) for file in weights]
     precisions = {str(tensor.dtype).removeprefix("torch.") for tensors in stored for tensor in tensors.values()}
     card = model_card(

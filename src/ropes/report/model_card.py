@@ -36,7 +36,7 @@ def model_card(
     name: str,
     run: Run,
     dataset: Dataset,
-    calibration: Calibration,
+    calibration: Calibration | None,
     results: Results | None,
     training: Mapping[str, Any],
     *,
@@ -50,7 +50,7 @@ def model_card(
         name: of the estimator.
         run: the fit.
         dataset: its training data.
-        calibration: its map to radians.
+        calibration: its map to radians; None for a supervised run without one, whose networks give radians.
         results: its evaluation; None if it has none, as after a recording without test poses.
         training: its training.json.
         weights: number of weights.
@@ -67,7 +67,7 @@ def model_card(
         )
     provenance = dataset.provenance or {}
     described = provenance.get("setting", {}).get("cameras")
-    robot = robot_of(run, provenance)
+    robot, supervised = robot_of(run, provenance), method_named(run.method).reads_labels
     card = render(
         "model_card.md.j2",
         name=name,
@@ -82,17 +82,16 @@ def model_card(
         renderer=RENDERERS.get(run.renderer or "", run.renderer),
         known=run.setting in _OF_ARMS,
         panda=run.setting in PANDA,
-        calibration="the commanded distributions, without labels"
-        if calibration.samples == 0
-        else f"lines fitted on {calibration.samples} labelled poses",
+        calibration=_source(calibration),
         training=training["provenance"],
+        labelled_poses=training["labelled_poses"] if supervised else 0,
         commands=commands(run, provenance, calibration),
         results=results,
         labels=most_labels(rows),
-        as_the_paper=most_labels(rows) == CALIBRATION_LABELS,
+        as_the_paper=supervised or most_labels(rows) == CALIBRATION_LABELS,
         tables=[]
         if results is None
-        else [*_figures(rows, rows_of(run, results.shift_rows), run.joints), *_further(run, results)],
+        else [*_figures(rows, rows_of(run, results.shift_rows), run, supervised), *_further(run, results)],
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
@@ -101,8 +100,17 @@ def model_card(
     return wrapped(card)
 
 
-def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) -> list[str]:
-    """The commands that reproduce the estimator: simulate, fit and calibrate.
+def _source(calibration: Calibration | None) -> str:
+    """Where radians come from."""
+    if calibration is None:
+        return "the networks, trained on labels"
+    if calibration.samples == 0:
+        return "the commanded distributions, without labels"
+    return f"lines fitted on {calibration.samples} labelled poses"
+
+
+def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration | None) -> list[str]:
+    """The commands that reproduce the estimator: simulate, fit and, where it is calibrated, calibrate.
 
     That to simulate is only there for the package's settings, and where the data set records its seed.
 
@@ -132,7 +140,7 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
     changed = _options(asdict(run.recipe), asdict(recipe_of(run.method, preset)))
     fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"
     made.append(" ".join([fit, *changed]))
-    return [*made, _calibrate(calibration)]
+    return made if calibration is None else [*made, _calibrate(calibration)]
 
 
 def _calibrate(calibration: Calibration) -> str:
@@ -168,12 +176,12 @@ def _options(recipe: Mapping[str, Any], preset: Mapping[str, Any], prefix: str =
     return words
 
 
-def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[str]) -> Iterator[str]:
+def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], run: Run, supervised: bool) -> Iterator[str]:
     """Tables of RMS, MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
-    MCC has lines with the most labels only: no line to radians changes it.
+    MCC has lines with the most labels only, or without any for a supervised run: no line to radians changes it.
     """
-    most = most_labels(rows)
+    joints, usual = run.joints, 0 if supervised else most_labels(rows)
     tables: dict[str, list[list[object]]] = {"RMS error, °": [], "MSE, rad²": [], "MCC": []}
     for group, words in ((rows, ""), (not_shifted, ", line from poses in distribution")):
         for (split, occlusion, labels), own in grouped(
@@ -184,10 +192,10 @@ def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[s
             line = (
                 f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
             )
-            heading = _heading(split, occlusion) + ("" if labels == most else line) + words
+            heading = _heading(split, occlusion) + ("" if labels == usual else line) + words
             tables["RMS error, °"].append([heading, *(rms(cell.mse) for cell in cells)])
             tables["MSE, rad²"].append([heading, *(str(mse_entry(cell)) for cell in cells)])
-            if labels == most and not words:
+            if labels == usual and not words:
                 tables["MCC"].append([heading, *(str(mcc_entry(cell)) for cell in cells)])
     for title, lines in tables.items():
         yield Table([title, *joints], lines).markdown()
