@@ -51,10 +51,15 @@ def replacements() -> list[str]:
     return re.findall(r"`(--robot (?!simulated)[^`]*)`", PAGE)
 
 
-def test_the_page_has_six_commands() -> None:
-    plan, *others = commands()
-    assert [line.split()[1] for line in (plan, *others)] == ["record", "record", "inspect", "fit", "calibrate", "watch"]
-    assert plan == f"{others[0]} --plan"
+def test_the_page_has_six_commands_and_two_that_measure() -> None:
+    plan, record, *others = commands()
+    names = ["record", "record", "inspect", "fit", "calibrate", "watch", "record", "check"]
+    assert [line.split()[1] for line in (plan, record, *others)] == names
+    assert plan == f"{record} --plan"
+    again = record.replace("--anchors 1000 --out data/arm", "--anchors 30 --seed 1 --out data/second")
+    assert others[-2] == again
+    # None stands in the prose, where the test below would not see it.
+    assert not re.findall(r"`ropes\s+\w+\s[^`]*(?:runs|data)/[^`]*`", PAGE)
 
 
 def test_the_page_shows_the_limits_of_the_example() -> None:
@@ -104,7 +109,7 @@ def test_robot_kinds_on_the_page_are_valid_options(beside_the_arm: Path, monkeyp
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan, record, inspect, fit, calibrate, watch = commands()
+    plan, record, inspect, fit, calibrate, watch, again, check = commands()
 
     run(plan, RECORD)
     printed = capsys.readouterr().out
@@ -144,6 +149,13 @@ def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.Cap
     # Scale and sign of the angles are known without a label.
     read, true = (np.array([[line[key][joint] for joint in JOINTS] for line in lines]) for key in ("joints", "truth"))
     assert min(np.corrcoef(read[:, joint], true[:, joint])[0, 1] for joint in (0, 1)) > 0.5
+
+    run(again, "--image-size 32")
+    assert f"in {7 * 30} frames" in validate("data/second", progress=False)
+    capsys.readouterr()
+    assert cli.main(shlex.split(check)[1:]) in (0, 1)  # so small a network may find a drift
+    printed = capsys.readouterr().out
+    assert all(printed.count(f"{joint} ") >= 2 for joint in JOINTS)  # offsets, and RMS errors
 
 
 @pytest.mark.slow
