@@ -54,6 +54,10 @@ def test_simulate_passes_the_camera_level_on(stub: Stub) -> None:
         ("--setting panda-1c-independent --camera= --anchors 7", "--camera is empty; give a view, or clean, webcam or"),
         ("--setting panda-1c-independent --camera c:yaw=3 --anchors 7", "views by --camera"),
         ("--setting finger-cube --camera webcam --samples 7", "not with --setting finger-cube"),
+        (
+            "--setting finger-cube --camera-file c.json --samples 7",
+            "--camera-file goes with anchors of an arm, not with",
+        ),
     ],
 )
 def test_invalid_camera_levels_are_refused(

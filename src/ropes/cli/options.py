@@ -14,7 +14,7 @@ from ropes.common.stores import Location, is_location, is_url, location
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
-    from ropes.simulation.settings import Camera
+    from ropes.simulation.settings import Camera, Setting
     from ropes.simulation.workers import Workers
 
 #: A string: "./NAME" is a folder and "NAME" a packaged estimator, which a Path cannot distinguish.
@@ -48,6 +48,14 @@ _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
 def shared_options(command: object, kind: type[Any]) -> dict[str, Any]:
     """The values of a command's options that have the names of fields of the dataclass `kind`."""
     return {each.name: getattr(command, each.name) for each in fields(kind) if hasattr(command, each.name)}
+
+
+def say_cut_off(setting: "Setting") -> None:
+    """Say which cameras of a setting do not show the whole arm in every pose."""
+    from ropes.simulation.arm import cut_off_cameras
+
+    if cut := cut_off_cameras(setting):
+        print(f"ropes: a part of the arm is outside the images of {', '.join(cut)} in some poses", file=sys.stderr)
 
 
 def say_renderer(scene: str) -> None:

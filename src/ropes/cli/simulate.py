@@ -1,6 +1,6 @@
 """`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -16,13 +16,14 @@ from ropes.cli.options import (
     parse_ranges,
     rendering_workers,
     require_cluster,
+    say_cut_off,
     say_renderer,
 )
 from ropes.errors import UserError
 from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
 
 if TYPE_CHECKING:
-    from ropes.simulation.settings import Setting
+    from ropes.simulation.settings import Camera, Setting
     from ropes.simulation.workers import Workers
 
 # Names from ropes.simulation.settings, which takes a second to import.
@@ -92,6 +93,9 @@ class Simulate:
     cameras that show the whole arm. The target, which the camera looks at, is in metres in the frame of the arm's base.
     At yaw 0 the camera looks along +y; a positive yaw turns it left, a positive pitch up, a positive roll clockwise.
     front:target=0/0/0.4,distance=2,yaw=90,pitch=-20 looks along -x from before the arm, and down."""
+    camera_file: Path | None = None
+    """JSON file with the parameters of real cameras, which take the place of the arm's: meta/ropes.json of an imported
+    data set, see docs/live.md#overlays. Their images must be squares; --image-size is their size if omitted."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
@@ -158,6 +162,9 @@ class Simulate:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self._views or self.name):
             raise UserError("--joints, --ranges, views by --camera and --name go with --urdf, not with --setting")
+        if self.camera_file is not None and (self._views or self.setting in _SAMPLED):
+            other = f"--setting {self.setting}" if self.setting in _SAMPLED else "views by --camera"
+            raise UserError(f"--camera-file goes with anchors of an arm, not with {other}")
         if self._level and self.setting in _SAMPLED:
             raise UserError(f"--camera {self._level} goes with anchors of an arm, not with --setting {self.setting}")
 
@@ -221,6 +228,8 @@ class Simulate:
             common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
             only = {"chains": self.chains, "frames_per_move": self.frames_per_move}
             common |= {name: value for name, value in only.items() if value is not None}
+            if self.camera_file is not None:
+                say_cut_off(setting)
             simulate(setting, **common, mesh=self.mesh, state=self.state)
 
     def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:
@@ -239,6 +248,13 @@ class Simulate:
 
     def _arm(self, name: str | None, note: Callable[[str], None]) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
+        cameras: Sequence[Camera] | None = None
+        if self.camera_file is not None:
+            from ropes.simulation.pinhole import read_cameras
+
+            cameras, side = read_cameras(self.camera_file)
+            if self.image_size is None:
+                return replace(self, image_size=side)._arm(name, note)
         if self.urdf is None:
             from ropes.simulation.settings import setting_named
 
@@ -256,6 +272,7 @@ class Simulate:
                 colour=colour,
                 requested_renderer=renderer,
                 image_size=self.image_size or setting.image_size,
+                cameras=tuple(cameras or setting.cameras),
             )
         from ropes.simulation.arm import arm_setting
 
@@ -264,7 +281,8 @@ class Simulate:
             urdf=str(self.urdf),
             joints=self.joints,
             ranges=parse_ranges(self.joints, self.ranges),
-            cameras=parse_cameras(self._views) or None,
+            cameras=cameras or parse_cameras(self._views) or None,
+            cut_off=cameras is not None,
             name=self.name,
             scene=self._scene("white"),
             camera_level=self._level or "clean",

@@ -35,6 +35,7 @@ def arm_setting(
     scene: SceneName = "white",
     camera_level: str = "clean",
     colour: bool = False,
+    cut_off: bool = False,
 ) -> Setting:
     """Build a setting with independent joints for the arm of any URDF file.
 
@@ -50,6 +51,7 @@ def arm_setting(
         scene: the background, see `ropes.simulation.backgrounds`.
         camera_level: level of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
         colour: RGB images instead of grey ones.
+        cut_off: accept cameras that do not show the whole arm in every pose.
 
     Returns:
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
@@ -67,7 +69,7 @@ def arm_setting(
     drawable = drawable_ranges([model])
     if cameras is None:
         cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
-    else:
+    elif not cut_off:
         _require_whole_arm(robot, drawable, cameras)
     return Setting(
         name=name,
@@ -79,6 +81,12 @@ def arm_setting(
         colour=colour,
         splits={"train": model, "test-id": model, "test-ood": independent_model(intervals, OOD_SHIFTS)},
     )
+
+
+def cut_off_cameras(setting: Setting) -> list[str]:
+    """The cameras of a setting in whose images a part of the arm is missing in some pose."""
+    drawable = drawable_ranges(setting.splits.values())
+    return [each.name for each in setting.cameras if max_image_distance(setting.robot, drawable, each) > 1]
 
 
 def arm_robot(urdf: str | Path, arm: Urdf) -> Robot:

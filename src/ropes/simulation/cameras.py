@@ -38,11 +38,12 @@ def view_matrix(camera: Camera) -> Floats:
 def projection_matrix(camera: Camera) -> Floats:
     """OpenGL's perspective projection of a square image, (4, 4)."""
     focal = 1 / np.tan(np.radians(camera.fov) / 2)
+    right, down = camera.centre
     depth = NEAR - FAR
     return np.array(
         [
-            [focal, 0, 0, 0],
-            [0, focal, 0, 0],
+            [focal * camera.stretch, 0, -2 * right, 0],
+            [0, focal, 2 * down, 0],
             [0, 0, (FAR + NEAR) / depth, 2 * FAR * NEAR / depth],
             [0, 0, -1, 0],
         ]
@@ -52,7 +53,15 @@ def projection_matrix(camera: Camera) -> Floats:
 def intrinsics(camera: Camera, image_size: int) -> Floats:
     """The pinhole matrix K of a square image, (3, 3), in pixels; pixel (0, 0) is centred on (½, ½)."""
     focal = image_size / 2 / np.tan(np.radians(camera.fov) / 2)
-    return np.array([[focal, 0, image_size / 2], [0, focal, image_size / 2], [0, 0, 1]])
+    column, row = (image_size * (0.5 + share) for share in camera.centre)
+    return np.array([[focal * camera.stretch, 0, column], [0, focal, row], [0, 0, 1]])
+
+
+def frustum(camera: Camera) -> tuple[float, float, float, float]:
+    """Left, right, bottom and top of the image on the plane at depth 1, right and up of the optical axis."""
+    tangent = float(np.tan(np.radians(camera.fov) / 2))
+    (right, down), across = camera.centre, tangent / camera.stretch
+    return -across * (1 + 2 * right), across * (1 - 2 * right), -tangent * (1 - 2 * down), tangent * (1 + 2 * down)
 
 
 def extrinsics(camera: Camera) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ropes.common.arrays import Floats, Ints
 from ropes.simulation.backgrounds import RendererName
-from ropes.simulation.settings import FINGER_CUBE, Camera, default_renderer
+from ropes.simulation.settings import FINGER_CUBE, Camera, camera_description, default_renderer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +167,8 @@ class FingerSetting:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description."""
         content = {**asdict(self), "factors": [asdict(factor) for factor in FACTORS]}
+        for domain in content["domains"]:
+            domain["camera"] = camera_description(domain["camera"])
         if self.renderer == "pybullet":  # which older descriptions do not name
             del content["renderer"]
         return content

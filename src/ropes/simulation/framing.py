@@ -19,7 +19,7 @@ import numpy as np
 from ropes.causal.scm import CausalModel
 from ropes.common.arrays import Floats
 from ropes.simulation.availability import locate
-from ropes.simulation.cameras import axes, eye
+from ropes.simulation.cameras import axes, eye, frustum
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import simplified_urdf
 from ropes.simulation.settings import Camera, Robot
@@ -146,11 +146,16 @@ def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera) -> float:
     Infinite if a part of the arm can be behind the camera.
     """
     position, directions = eye(camera), axes(camera)
-    tangent = np.tan(np.radians(camera.fov) / 2)
+    left, right, bottom, top = frustum(camera)
 
     def place(points: Floats) -> Floats:
         across, upwards, along = np.moveaxis((points - position) @ directions.T, -1, 0)
-        sideways = np.maximum(np.abs(across), np.abs(upwards)) / np.maximum(along * tangent, 1e-9)
+        depth = np.maximum(along, 1e-9)
+        places = (
+            (2 * across / depth - left - right) / (right - left),
+            (2 * upwards / depth - bottom - top) / (top - bottom),
+        )
+        sideways = np.maximum(*map(np.abs, places))
         return np.where(along > 0, sideways, np.inf).max(axis=1, keepdims=True)
 
     return float(largest(robot, ranges, place)[0])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ropes.common.arrays import Images
 from ropes.errors import UserError, install_command
 from ropes.simulation.bullet import mean_levels
-from ropes.simulation.cameras import axes, eye
+from ropes.simulation.cameras import axes, eye, frustum
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.parts import Colour, Part
 from ropes.simulation.settings import Camera
@@ -134,6 +134,7 @@ class OffScreen(ClosesAtExit):
         except ValueError as error:
             raise UserError(f"MuJoCo cannot draw this scene: {' '.join(str(error).split())}") from error
         self.data = self._mujoco.MjData(self.model)
+        self._cameras = list(cameras)
         for k, camera in enumerate(cameras):
             self.move_camera(k, camera)
         self._views = [self._mujoco.MjvCamera() for _ in cameras]
@@ -159,6 +160,7 @@ class OffScreen(ClosesAtExit):
 
     def move_camera(self, number: int, camera: Camera) -> None:
         """Place a camera."""
+        self._cameras[number] = camera
         right, up, forward = axes(camera)
         self.model.cam_pos[number], self.model.cam_fovy[number] = eye(camera), camera.fov
         self._mujoco.mju_mat2Quat(self.model.cam_quat[number], np.stack([right, up, -forward], axis=1).ravel())
@@ -232,10 +234,21 @@ class OffScreen(ClosesAtExit):
             opengl.glBindTexture(target, texture)
             opengl.glTexParameteri(target, scale, opengl.GL_LINEAR_MIPMAP_NEAREST)
 
+    def _shift(self, camera: Camera) -> None:
+        """Bring the principal point of a camera to its place; MuJoCo's own is the middle of the image."""
+        if camera.centre == (0.0, 0.0) and camera.stretch == 1:
+            return
+        left, right, bottom, top = frustum(camera)
+        for view in self.scene.camera:  # one for each eye, of which the mean is drawn
+            near = view.frustum_near
+            view.frustum_center, view.frustum_width = near * (left + right) / 2, near * (right - left) / 2
+            view.frustum_bottom, view.frustum_top = near * bottom, near * top
+
     def _draw(self, number: int) -> Images:
         """The picture of a camera at full resolution, uint8 (side, side, 3)."""
         self._context.make_current()
         self._mujoco.mjv_updateCamera(self.model, self.data, self._views[number], self.scene)
+        self._shift(self._cameras[number])
         self._mujoco.mjr_render(self._area, self.scene, self._drawing)
         pixels = np.empty((self._side, self._side, 3), np.uint8)
         self._mujoco.mjr_readPixels(pixels, None, self._area, self._drawing)

@@ -13,6 +13,8 @@ from ropes.errors import UserError
 from ropes.simulation.cameras import extrinsics, intrinsics
 from ropes.simulation.settings import Camera
 
+#: Largest difference of a rotation matrix times its transpose from the unit matrix.
+_TURNED = 1e-3
 _FIELDS = ("name", "intrinsics", "extrinsics", "width", "height")
 
 
@@ -60,6 +62,41 @@ class Pinhole:
         matrices = {"intrinsics": self.intrinsics.tolist(), "extrinsics": self.extrinsics.tolist()}
         return {"name": self.name, **matrices, "width": self.width, "height": self.height}
 
+    def to_camera(self) -> Camera:
+        """The camera of a setting that renders this camera's images.
+
+        Raises:
+            ValueError: the images are no squares, the axes of pixels are not at right angles, or the extrinsics are no
+                rotation and shift.
+        """
+        k, turn = self.intrinsics, self.extrinsics[:3, :3]
+        if self.width != self.height:
+            raise ValueError(
+                f"its images have {self.width}×{self.height} pixels, and squares are rendered; crop the photographs "
+                "to squares (ropes import --crop) and give the file of the new data set"
+            )
+        if not (k[0, 0] > 0 and k[1, 1] > 0) or np.abs([k[0, 1], k[1, 0], *k[2, :2], k[2, 2] - 1]).max() > 1e-6:
+            raise ValueError("its intrinsics are not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]")
+        if np.abs(turn @ turn.T - np.eye(3)).max() > _TURNED or np.linalg.det(turn) < 0:
+            raise ValueError("its extrinsics are not a rotation and a shift")
+        right, down, forward = turn
+        yaw, pitch, roll = _angles(np.stack([right, forward, -down], axis=1))
+        place = -turn.T @ self.extrinsics[:3, 3]
+        # The depth of the arm's base; only the size of MuJoCo's room depends on it.
+        distance = float(self.extrinsics[2, 3]) if self.extrinsics[2, 3] > 0 else float(np.linalg.norm(place)) or 1.0
+        x, y, z = (place + distance * forward).tolist()
+        return Camera(
+            name=self.name,
+            target=(x, y, z),
+            distance=distance,
+            yaw=yaw,
+            pitch=pitch,
+            roll=roll,
+            fov=float(np.degrees(2 * np.arctan(self.height / 2 / k[1, 1]))),
+            centre=(float(k[0, 2] / self.width - 0.5), float(k[1, 2] / self.height - 0.5)),
+            stretch=float(k[0, 0] / k[1, 1]),
+        )
+
     def resized(self, height: int, width: int) -> "Pinhole":
         """The same camera with images of another size."""
         scale = np.diag([width / self.width, height / self.height, 1.0])
@@ -89,3 +126,39 @@ def read_pinholes(path: Path) -> dict[str, Pinhole]:
         form = f'{{"cameras": [{{{", ".join(_FIELDS)}}}]}}'
         raise UserError(f"{path} does not describe cameras ({error}); its form is {form}") from error
     return {camera.name: camera for camera in found}
+
+
+def read_cameras(path: Path) -> tuple[tuple[Camera, ...], int]:
+    """The cameras of such a file as cameras of a setting, and the side of their images, pixels.
+
+    Raises:
+        UserError: see `read_pinholes`; or there is no camera, two have one name or images of different sizes, or a
+            camera cannot be rendered, see `Pinhole.to_camera`.
+    """
+    found = read_pinholes(path)
+    if not found:
+        raise UserError(f"{path} has no cameras")
+    cameras = []
+    for camera in found.values():
+        try:
+            cameras.append(camera.to_camera())
+        except ValueError as error:
+            raise UserError(f"{path}: camera {camera.name}: {error}") from error
+    sides = {camera.name: camera.width for camera in found.values()}
+    if len(set(sides.values())) > 1:
+        sizes = ", ".join(f"{name} {side}×{side}" for name, side in sides.items())
+        raise UserError(
+            f"{path}: cameras have images of different sizes ({sizes}); give --image-size to all in the import"
+        )
+    return tuple(cameras), next(iter(sides.values()))
+
+
+def _angles(turn: Floats) -> tuple[float, float, float]:
+    """Yaw, pitch and roll in degrees of a rotation (3, 3), see `ropes.simulation.cameras.axes`."""
+    level = float(np.hypot(turn[0, 0], turn[1, 0]))
+    roll = np.arctan2(-turn[2, 0], level)
+    if level > 1e-9:
+        yaw, pitch = np.arctan2(turn[1, 0], turn[0, 0]), np.arctan2(turn[2, 1], turn[2, 2])
+    else:  # rolled by 90 degrees, yaw and pitch turn about one axis
+        yaw, pitch = np.arctan2(-turn[0, 1], turn[1, 1]), 0.0
+    return float(np.degrees(yaw)), float(np.degrees(pitch)), float(np.degrees(roll))

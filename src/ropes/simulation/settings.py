@@ -28,7 +28,11 @@ def default_renderer(scene: str) -> RendererName:
 
 @dataclass(frozen=True, kw_only=True)
 class Camera:
-    """A pinhole camera that looks at `target` (metres) from `distance` (metres); angles in degrees."""
+    """A pinhole camera that looks at `target` (metres) from `distance` (metres); angles in degrees.
+
+    `fov` is the angle from the upper to the lower border.  `centre` is where the optical axis meets the image: right of
+    and below its middle, as shares of the side.  `stretch` is the horizontal over the vertical focal length.
+    """
 
     name: str
     target: tuple[float, float, float]
@@ -37,6 +41,8 @@ class Camera:
     pitch: float
     roll: float
     fov: float
+    centre: tuple[float, float] = (0.0, 0.0)
+    stretch: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -49,14 +55,36 @@ class Camera:
             raise ValueError(f"the name {self.name!r} is empty or has a slash, a dot alone, an = or white space in it")
         if len(self.target) != 3:
             raise ValueError(f"target has {len(self.target)} numbers, not x, y and z in metres")
-        for name in ("target", "distance", "yaw", "pitch", "roll", "fov"):
+        for name in ("target", "distance", "yaw", "pitch", "roll", "fov", "centre", "stretch"):
             value = getattr(self, name)
-            if not all(math.isfinite(number) for number in (value if name == "target" else (value,))):
+            if not all(math.isfinite(number) for number in (value if isinstance(value, tuple) else (value,))):
                 raise ValueError(f"{name} is {value}, which is not finite")
         if self.distance <= 0:
             raise ValueError(f"distance is {self.distance:g} m; it must be above 0")
         if not 0 < self.fov < 180:
             raise ValueError(f"fov is {self.fov:g}°; it must be above 0 and below 180")
+        if self.stretch <= 0:
+            raise ValueError(f"stretch is {self.stretch:g}; it must be above 0")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description; without `centre` and `stretch`, which older ones lack, where they are the usual."""
+        return camera_description(asdict(self))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Camera":
+        """Build a camera from the description of `to_dict`."""
+        pairs = {name: tuple(content[name]) for name in ("target", "centre") if name in content}
+        return cls(**{**content, **pairs})
+
+
+def camera_description(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`Camera.to_dict` of the fields of a camera, as `dataclasses.asdict` gives them."""
+    content = {**fields, "target": list(fields["target"]), "centre": list(fields["centre"])}
+    if not any(content["centre"]):
+        del content["centre"]
+    if content["stretch"] == 1:
+        del content["stretch"]
+    return content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +147,7 @@ class Setting:
         return {
             "name": self.name,
             "robot": {**asdict(self.robot), "joints": list(self.robot.joints), "neutral": dict(self.robot.neutral)},
-            "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
+            "cameras": [camera.to_dict() for camera in self.cameras],
             "splits": {split: model.to_dict() for split, model in self.splits.items()},
             "image_size": self.image_size,
             # Older descriptions have none of these.
@@ -136,7 +164,7 @@ class Setting:
         return cls(
             name=content["name"],
             robot=Robot(**robot),
-            cameras=tuple(Camera(**{**camera, "target": tuple(camera["target"])}) for camera in content["cameras"]),
+            cameras=tuple(Camera.from_dict(camera) for camera in content["cameras"]),
             splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
             image_size=content["image_size"],
             scene=one_of(tuple(BACKGROUNDS), content.get("scene", "white"), "scene"),
