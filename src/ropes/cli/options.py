@@ -234,7 +234,15 @@ def _camera(text: str, option: str) -> "Camera":
         raise UserError(f"{where}: target has {len(target)} numbers; the form is X/Y/Z in metres")
     values = _CAMERA_DEFAULTS | {key: _number(value, f"{where}: {key}") for key, value in parameters.items()}
     try:
-        return Camera(name=name, target=target, **values)
+        return Camera(
+            name=name,
+            target=target,
+            distance=values["distance"],
+            yaw=values["yaw"],
+            pitch=values["pitch"],
+            roll=values["roll"],
+            fov=values["fov"],
+        )
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
 
