@@ -11,6 +11,7 @@ that of other anchors, which neither run has seen. The commands are those of a u
 resume. --page also writes the table of docs/graph.md.
 """
 
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from benchmarks import budget_entries
 from benchmarks.budget_entries import MIN_SAMPLES
 from benchmarks.figures import described, keep, options, origin, table
 from benchmarks.road import ropes
+from ropes.errors import UserError
 from ropes.evaluation.causal_graph import causal_graph
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import read
@@ -66,7 +68,7 @@ def measured(
     Returns:
         `fit_seconds`, of the training of all networks; `errors` without a label on test poses in distribution, joint →
         MSE (rad²), MCC, the paper's MCC (None for other settings than the paper's), and the MSE after a line on 1,000
-        labels; `distance` of the graph to the true one (structural Hamming distance); `wrong`, see `wrong_edges`.
+        labels; `distance` of the graph to the true one (structural Hamming distance) and `wrong`, see `graph_of`.
     """
     count = int(hours * 3600 / SECONDS[recording][setting])
     way = ("--frames-per-move", _ON_THE_WAY) if recording == "chains" else ()
@@ -76,7 +78,8 @@ def measured(
     ropes("calibrate", run, "--data", data, "--commanded")
     evaluation = work / f"evaluation-{recording}"
     ropes("evaluate", run, "--data", data, "--occlusions", 0, "--out", evaluation)
-    found, graph = read(evaluation / "results.json"), causal_graph(run, others)
+    found = read(evaluation / "results.json")
+    distance, wrong = graph_of(run, others)
     seconds, cells = found.fit_rows[0].seconds, over_seeds(found.rows)
     with_labels = {cell.joint: cell.mse for cell in labelled(cells)}
     return {
@@ -93,9 +96,19 @@ def measured(
             }
             for cell in unlabelled(cells)
         },
-        "distance": graph.distance,
-        "wrong": wrong_edges(graph.to_dict()),
+        "distance": distance,
+        "wrong": wrong,
     }
+
+
+def graph_of(run: Path, others: Path) -> tuple[int | None, list[str]]:
+    """Distance of a run's graph to the true one, and its wrong edges; None and none, with a line, where it has none."""
+    try:
+        graph = causal_graph(run, others)
+    except UserError as error:
+        print(f"no graph: {error}", file=sys.stderr)
+        return None, []
+    return graph.distance, wrong_edges(graph.to_dict())
 
 
 def unlabelled(cells: Iterable[JointErrors]) -> list[JointErrors]:
@@ -123,7 +136,8 @@ def written(found: Mapping[str, Any]) -> str:
     for row in found["rows"]:
         errors = [row["errors"][joint] for joint in joints]
         learnt = [f"`{row['setting']}`, {row['count']:,} {row['recording']}"]
-        graph = f"{row['distance']}: {'; '.join(row['wrong'])}" if row["wrong"] else str(row["distance"])
+        distance = "no graph" if row["distance"] is None else str(row["distance"])
+        graph = f"{distance}: {'; '.join(row['wrong'])}" if row["wrong"] else distance
         none = [f"{rms(each['mse'])} ({fixed(each['mcc'])})" for each in errors]
         line = [rms(each["labelled_mse"]) for each in errors]
         ratio = [fixed(each["mse"] / each["labelled_mse"], 2) for each in errors]

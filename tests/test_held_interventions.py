@@ -15,6 +15,7 @@ from ropes.data.chains import TURNS
 from ropes.data.recorder.plan import recording_order
 from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.data.robot_time import SPEED, seconds_of_path
+from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import FitRow
@@ -92,6 +93,23 @@ def test_both_recordings_take_the_same_hours(tmp_path: Path, commands: list[tupl
     assert f"{learnt} 1,000 | 5.1 | 5.1 |" in told
     assert f"{learnt} ratio of squared errors | 1.25 | 1.25 |" in told
     assert "| `panda-2c-causal`, the paper's ROPES, 10,000 anchors |  | (0.921) | (0.966) |" in told
+
+
+def test_a_run_whose_graph_is_refused_keeps_its_errors(
+    tmp_path: Path,
+    commands: list[tuple[object, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(run: Path, data: Path) -> None:
+        raise UserError("a coordinate does not respond")
+
+    monkeypatch.setattr(held, "causal_graph", refuse)
+    row = held.measured(tmp_path, "panda-2c-causal", "chains", 8.0, 0, tmp_path / "others")
+    assert capsys.readouterr().err == "no graph: a coordinate does not respond\n"
+    about = {"settings": ["panda-2c-causal"], "hours": 8.0, "graph_anchors": 5000, "seed": 0}
+    told = held.written({"rows": [row], **about, "device": "d", "processor": "p", "version": "0"})
+    assert "563 chains | 0 | 5.7 (0.900) | 5.7 (0.900) | no graph | 1234 |" in told
 
 
 def test_all_causal_settings_are_the_default(
