@@ -12,6 +12,7 @@ from typing import Annotated, Any, Protocol, get_type_hints
 
 import tyro
 
+from ropes.cli.cameras import Cameras
 from ropes.cli.check import Check
 from ropes.cli.config import ConfigFile
 from ropes.cli.data import Export, Strip, Validate
@@ -54,6 +55,7 @@ COMMANDS: dict[str, type[Command]] = {
     "evaluate": Evaluate,
     "calibrate": Calibrate,
     "predict": Predict,
+    "cameras": Cameras,
     "check": Check,
     "watch": Watch,
     "graph": Graph,

@@ -95,12 +95,44 @@ class Arm:
 
 def robot_of(run: Run, provenance: Mapping[str, Any] | None = None) -> Robot | None:
     """The robot recorded in a data set, else that of the run's setting; None where neither has one."""
-    content = provenance or {}
-    recorded = (content.get("setting") or {}).get("robot") or content.get("robot")
-    if recorded:
-        return Robot(**{**recorded, "joints": tuple(recorded["joints"])})
+    if (recorded := _recorded_robot(provenance)) is not None:
+        return recorded
     setting = find_setting(run.setting)
     return None if setting is None else setting.robot
+
+
+def recorded_arm(dataset: Dataset, urdf: str | Path | None = None) -> Arm:
+    """The arm of a data set; its joints are those with logged angles.
+
+    Args:
+        dataset: with `observation.state`.
+        urdf: a path, or a path relative to the data folder of pybullet_data, see `chosen_arm`; if omitted, the URDF of
+            the data set.
+
+    Raises:
+        UserError: no file is given and the data set has no robot, or no logged angle is one of the arm's.
+    """
+    robot = _recorded_robot(dataset.provenance)
+    if urdf is not None:
+        parsed = read_urdf(find_urdf(urdf))
+    elif robot is None:
+        raise UserError(f"{dataset.path} does not say which arm it shows: give its --urdf FILE")
+    else:
+        try:
+            parsed = read_urdf(locate(robot.urdf))
+        except UserError:
+            if dataset.urdf is None:
+                raise
+            parsed = read_urdf(dataset.urdf)
+    joints = tuple(name for name in dataset.state_names or () if name in parsed.moving)
+    if not joints:
+        names = ", ".join(dataset.state_names or ()) or "none"
+        raise UserError(
+            f"{dataset.path}: none of the logged angles ({names}) is a joint of {parsed.path.name} "
+            f"({', '.join(parsed.moving)}); rename the joints of the URDF"
+        )
+    neutral = {joint.name: joint.rest for joint in parsed.moving.values()}
+    return Arm(urdf=parsed, joints=joints, neutral=neutral if urdf is not None or robot is None else robot.neutral)
 
 
 def arm_of(run: Run, robot: Robot, urdf: Path | None = None, dataset: Dataset | None = None) -> Arm:
@@ -149,6 +181,12 @@ def chosen_arm(run: Run, urdf: str | Path | None = None, dataset: Dataset | None
         if dataset is None or dataset.urdf is None:
             raise
         return arm_of(run, robot, dataset.urdf, dataset)
+
+
+def _recorded_robot(provenance: Mapping[str, Any] | None) -> Robot | None:
+    content = provenance or {}
+    recorded = (content.get("setting") or {}).get("robot") or content.get("robot")
+    return Robot(**{**recorded, "joints": tuple(recorded["joints"])}) if recorded else None
 
 
 def _arm(run: Run, urdf: Urdf, neutral: Mapping[str, float]) -> Arm:

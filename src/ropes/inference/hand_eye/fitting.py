@@ -1,0 +1,231 @@
+"""Fits a camera to moving parts of images: starts over the sphere, then Levenberg–Marquardt from blurred to sharp."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.spatial.transform import Rotation
+
+from ropes.common.arrays import Floats
+from ropes.inference.hand_eye.candidate import LARGEST, STEPS, Candidate
+from ropes.inference.hand_eye.surface_points import PosedPoints, blurred, changes, coverage
+
+#: Angle between neighbouring starts around the arm, their angles above the horizon, and turns about the line of sight.
+_YAWS, _PITCHES, _ROLLS = 16, (-20.0, 5.0, 30.0, 55.0, 80.0), (0.0, 90.0, 180.0, 270.0)
+#: Poses of the first comparison.
+_FIRST_POSES = 24
+#: Standard deviation of the logarithm of an unknown focal length.
+_FOCAL_STD = 0.4
+#: Two fits are the same where rotations differ by less than so many radians.
+_SAME = 0.15
+
+
+@dataclass(frozen=True)
+class Level:
+    """One resolution of the fit.
+
+    Attributes:
+        side: longer side of the images, pixels.
+        blur: standard deviation, pixels.
+        points: number of points of the surface.
+        kept: number of starts that go on from the level before.
+        steps: most steps of the fit.
+        share: a start goes on if its overlap is at least this share of the best one's.
+    """
+
+    side: int
+    blur: float
+    points: int
+    kept: int
+    steps: int
+    share: float = 0.0
+
+
+LEVELS = (Level(32, 2.0, 500, 12, 10), Level(64, 1.5, 2_000, 4, 8), Level(128, 1.0, 8_000, 2, 10, share=0.85))
+
+
+class Target:
+    """What a camera saw: the moving parts of its images, and the points of the arm in the same poses.
+
+    Args:
+        moving: (n, height, width) in [0, 1], how far each pixel differs from the median image.
+        posed: points at the same poses.
+    """
+
+    def __init__(self, moving: Floats, posed: PosedPoints) -> None:
+        self.moving, self.posed = moving, posed
+
+    def __len__(self) -> int:
+        return len(self.moving)
+
+    def at(self, level: Level) -> "Target":
+        """The target at a level's resolution."""
+        every = max(1, self.posed.points.shape[1] // level.points)
+        height, width = self.moving.shape[1:]
+        scale = level.side / max(height, width)
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        small = np.stack([_resized(image, size) for image in self.moving])
+        return Target(blurred(small, level.blur), self.posed.of(slice(None), every))
+
+    def of(self, poses: slice | NDArray[np.int64]) -> "Target":
+        """Some of the poses."""
+        return Target(self.moving[poses], self.posed.of(poses))
+
+
+def _resized(image: Floats, size: tuple[int, int]) -> Floats:
+    picture = Image.fromarray(image.astype(np.float32))
+    return np.asarray(picture.resize(size, Image.Resampling.BOX), dtype=np.float64)
+
+
+def overlap(target: Target, view: Candidate, level: Level) -> float:
+    """Soft intersection over union of predicted and seen changes, in [0, 1]."""
+    predicted, weight = changes(coverage(target.posed, view, level.side, level.blur))
+    both = (weight * np.minimum(predicted, target.moving)).sum()
+    return float(both / max((weight * np.maximum(predicted, target.moving)).sum(), 1e-9))
+
+
+def search(
+    target: Target, view: Candidate, *, fit_focal: bool, count: Callable[[int], None] = lambda done: None
+) -> list[tuple[float, Candidate]]:
+    """Fit from starts all around the arm.
+
+    Args:
+        target: what the camera saw.
+        view: with the intrinsics of the first guess.
+        fit_focal: whether to fit the focal length too.
+        count: called with the number of fits so far.
+
+    Returns:
+        Fits of the last level that differ in their rotation, with their overlaps, the best first.
+    """
+    coarse = LEVELS[0]
+    few = np.unique(np.linspace(0, len(target) - 1, _FIRST_POSES).round().astype(np.int64))
+    small = target.of(few).at(coarse)
+    found = [(overlap(small, start, coarse), start) for start in starts(small, view)]
+    done = 0
+    for level in LEVELS:
+        seen = target.at(level)
+        fitted = []
+        for score, start in distinct(found)[: level.kept]:
+            if score >= level.share * max(each for each, _ in found):
+                fitted.append(fit(seen, start, level, fit_focal=fit_focal))
+            done += 1
+            count(done)
+        found = [(overlap(seen, each, level), each) for each in fitted]
+    return distinct(found)
+
+
+def distinct(found: list[tuple[float, Candidate]]) -> list[tuple[float, Candidate]]:
+    """Fits from the best to the worst, without those that turn the arm nearly as a better one."""
+    kept: list[tuple[float, Candidate]] = []
+    for score, view in sorted(found, key=lambda each: -each[0]):
+        turns = [Rotation.from_matrix(view.rotation @ other.rotation.T).magnitude() for _, other in kept]
+        if all(turn > _SAME for turn in turns):
+            kept.append((score, view))
+    return kept
+
+
+def starts(target: Target, view: Candidate) -> list[Candidate]:
+    """Views from all sides, each at the place and the distance at which the arm's middle moves as the changes do."""
+    height, width = target.moving.shape[1:]
+    side = max(height, width)
+    rows, columns = np.mgrid[:height, :width] + 0.5
+    mass = target.moving.sum(axis=(1, 2))
+    seen = np.flatnonzero(mass > 0.25 * np.median(mass))
+    total = mass[seen, None]
+    at = np.concatenate(
+        [(target.moving[seen] * grid).sum(axis=(1, 2))[:, None] / total for grid in (columns, rows)], axis=1
+    )
+    at = at / side - view.principal
+    middles = target.posed.points[seen].mean(axis=1).astype(np.float64)
+    middle = middles.mean(axis=0)
+    found = []
+    for rotation in _rotations():
+        moves = (middles - middle) @ rotation.T
+        spread = np.sqrt(moves[:, :2].var(axis=0).sum())
+        scale = np.sqrt(at.var(axis=0).sum()) / max(spread, 1e-6)
+        depth = float(view.focal.mean() / max(scale, 1e-6))
+        found.append(
+            Candidate(
+                rotation=rotation,
+                middle=middle,
+                at=at.mean(axis=0),
+                depth=depth,
+                focal=view.focal,
+                principal=view.principal,
+                size=view.size,
+            )
+        )
+    return found
+
+
+def _rotations() -> list[Floats]:
+    """From the base frame to cameras all around it; a pitch above 0 looks down."""
+    found = []
+    for pitch in np.radians(_PITCHES):
+        for yaw in 2 * np.pi * np.arange(_YAWS) / _YAWS:
+            forward = -np.array([np.cos(pitch) * np.cos(yaw), np.cos(pitch) * np.sin(yaw), np.sin(pitch)])
+            right = np.cross(forward, [0.0, 0.0, 1.0])
+            right /= np.linalg.norm(right)
+            upright = np.stack([right, np.cross(forward, right), forward])
+            found += [Rotation.from_euler("z", roll, degrees=True).as_matrix() @ upright for roll in _ROLLS]
+    return found
+
+
+def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Candidate:
+    """Least squares between predicted and seen changes, by Levenberg and Marquardt's method.
+
+    Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).
+
+    Args:
+        target: at the resolution of the level.
+        view: the first guess.
+        level: resolution, blur and most steps.
+        fit_focal: whether to fit the focal length too.
+    """
+    count = 7 if fit_focal else 6
+    damping, guess = 1e-2, np.log(view.focal.max())
+
+    def prior(candidate: Candidate) -> float:
+        return float((np.log(candidate.focal.max()) - guess) / _FOCAL_STD) if fit_focal else 0.0
+
+    predicted, weight = changes(coverage(target.posed, view, level.side, level.blur))
+    for _ in range(level.steps):
+        weight = weight * _of_frames(predicted - target.moving, weight)[:, None, None]
+        error = predicted - target.moving
+        cost = float((weight * error**2).sum()) + prior(view) ** 2
+        slopes = np.stack(
+            [
+                ((changes(coverage(target.posed, view.moved(step), level.side, level.blur))[0] - predicted) / step[k])
+                for k, step in enumerate(np.diag(STEPS)[:count, :count])
+            ]
+        ).reshape(count, -1)
+        normal = (slopes * weight.reshape(-1)) @ slopes.T
+        gradient = slopes @ (weight * error).reshape(-1)
+        if fit_focal:
+            normal[6, 6] += 1 / _FOCAL_STD**2
+            gradient[6] += prior(view) / _FOCAL_STD
+        for _ in range(4):
+            damped = normal + damping * np.diag(np.diag(normal) + 1e-9)
+            step = np.linalg.solve(damped, -gradient)
+            step /= max(1.0, float((np.abs(step) / LARGEST[:count]).max()))
+            candidate = view.moved(step)
+            tried, counted = changes(coverage(target.posed, candidate, level.side, level.blur))
+            if float((weight * (tried - target.moving) ** 2).sum()) + prior(candidate) ** 2 < cost:
+                break
+            damping *= 8
+        else:
+            return view
+        damping = max(damping / 4, 1e-6)
+        view, predicted, weight = candidate, tried, counted
+        if float((np.abs(step) / STEPS[:count]).max()) < 0.02:
+            break
+    return view
+
+
+def _of_frames(error: Floats, weight: Floats) -> Floats:
+    """The weight of each frame, (n,)."""
+    squares = (weight * error**2).mean(axis=(1, 2))
+    return np.asarray(1 / (1 + squares / (3 * np.median(squares) + 1e-12)) ** 2)
