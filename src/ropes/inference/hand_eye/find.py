@@ -15,15 +15,13 @@ from ropes.data.recordings.views import View
 from ropes.data.schema import PROVENANCE
 from ropes.errors import UserError
 from ropes.inference.hand_eye.candidate import Candidate
-from ropes.inference.hand_eye.fitting import LEVELS, Target, fit, search
+from ropes.inference.hand_eye.fitting import FOCAL, LEVELS, Target, fit, search
 from ropes.inference.hand_eye.moving_parts import moving_parts
 from ropes.inference.hand_eye.poses import PosedImages
 from ropes.inference.hand_eye.surface_points import posed_points
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.silhouette import link_meshes, silhouette
 
-#: Focal length of a camera of unknown intrinsics before the fit, in units of the longer side: 50 degrees.
-_FOCAL = 1.07
 #: Smallest intersection over union of a fit that is right, and how much larger than by chance it must be.
 LEAST, ABOVE_CHANCE = 0.5, 0.15
 #: Below this one a fit is doubtful.
@@ -160,7 +158,7 @@ def first_guess(dataset: Dataset, camera: str, shape: tuple[int, int]) -> tuple[
         else:
             down, across = record.get("source_size", shape)
             view = View(**{key: tuple(v) if isinstance(v, list) else v for key, v in record.get("view", {}).items()})
-            focal = _FOCAL * max(down, across)
+            focal = FOCAL * max(down, across)
             k = np.array([[focal, 0, across / 2], [0, focal, down / 2], [0, 0, 1]])
             whole = Pinhole(name=camera, intrinsics=k, extrinsics=np.eye(4), height=int(down), width=int(across))
             filled = stored_camera(whole, view).resized(height, width)

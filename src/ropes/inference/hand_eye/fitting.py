@@ -16,8 +16,8 @@ from ropes.inference.hand_eye.surface_points import PosedPoints, blurred, change
 _YAWS, _PITCHES, _ROLLS = 16, (-20.0, 5.0, 30.0, 55.0, 80.0), (0.0, 90.0, 180.0, 270.0)
 #: Poses of the first comparison.
 _FIRST_POSES = 24
-#: Standard deviation of the logarithm of an unknown focal length.
-_FOCAL_STD = 0.4
+#: Mean and standard deviation of the logarithm of an unknown focal length, in units of the longer side: 55 degrees.
+FOCAL, _FOCAL_STD = 0.96, 0.3
 #: Two fits are the same where rotations differ by less than so many radians.
 _SAME = 0.15
 
@@ -177,7 +177,9 @@ def _rotations() -> list[Floats]:
 def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Candidate:
     """Least squares between predicted and seen changes, by Levenberg and Marquardt's method.
 
-    Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).
+    Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).  A focal length
+    has a normal distribution of its logarithm for a prior, whose weight against the images is one pose's: the errors of
+    the pixels of a pose depend on one another.
 
     Args:
         target: at the resolution of the level.
@@ -186,16 +188,15 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
         fit_focal: whether to fit the focal length too.
     """
     count = 7 if fit_focal else 6
-    damping, guess = 1e-2, np.log(view.focal.max())
-
-    def prior(candidate: Candidate) -> float:
-        return float((np.log(candidate.focal.max()) - guess) / _FOCAL_STD) if fit_focal else 0.0
+    damping = 1e-2
 
     predicted, weight = changes(coverage(target.posed, view, level.side, level.blur))
     for _ in range(level.steps):
         weight = weight * _of_frames(predicted - target.moving, weight)[:, None, None]
         error = predicted - target.moving
-        cost = float((weight * error**2).sum()) + prior(view) ** 2
+        squares = float((weight * error**2).sum())
+        share = squares / len(target) if fit_focal else 0.0
+        cost = squares + share * _prior(view) ** 2
         slopes = np.stack(
             [
                 ((changes(coverage(target.posed, view.moved(step), level.side, level.blur))[0] - predicted) / step[k])
@@ -205,15 +206,15 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
         normal = (slopes * weight.reshape(-1)) @ slopes.T
         gradient = slopes @ (weight * error).reshape(-1)
         if fit_focal:
-            normal[6, 6] += 1 / _FOCAL_STD**2
-            gradient[6] += prior(view) / _FOCAL_STD
+            normal[6, 6] += share / _FOCAL_STD**2
+            gradient[6] += share * _prior(view) / _FOCAL_STD
         for _ in range(4):
             damped = normal + damping * np.diag(np.diag(normal) + 1e-9)
             step = np.linalg.solve(damped, -gradient)
             step /= max(1.0, float((np.abs(step) / LARGEST[:count]).max()))
             candidate = view.moved(step)
             tried, counted = changes(coverage(target.posed, candidate, level.side, level.blur))
-            if float((weight * (tried - target.moving) ** 2).sum()) + prior(candidate) ** 2 < cost:
+            if float((weight * (tried - target.moving) ** 2).sum()) + share * _prior(candidate) ** 2 < cost:
                 break
             damping *= 8
         else:
@@ -223,6 +224,11 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
         if float((np.abs(step) / STEPS[:count]).max()) < 0.02:
             break
     return view
+
+
+def _prior(view: Candidate) -> float:
+    """How far a focal length is from the usual one, in standard deviations."""
+    return float(np.log(view.focal.max() / FOCAL)) / _FOCAL_STD
 
 
 def _of_frames(error: Floats, weight: Floats) -> Floats:

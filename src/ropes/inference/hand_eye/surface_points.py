@@ -17,8 +17,6 @@ _NEAR = 0.02
 _UNSURE = 0.15
 #: Coverage below which a pixel counts as free.
 _FAINT = 0.02
-#: Factor that makes up for the unevenness of random points.
-_GAIN = 1.0
 
 Singles = NDArray[np.float32]
 
@@ -98,7 +96,7 @@ def coverage(posed: PosedPoints, view: Candidate, side: int, blur: float) -> Flo
     depth = np.maximum(seen[..., 2], _NEAR)
     facing = np.abs(np.einsum("nkx,nkx->nk", posed.normals @ rotation.T, seen))
     focal = (side * view.focal).astype(np.float32)
-    weight = (posed.area / 2 * _GAIN * focal[0] * focal[1]) * facing / depth**3
+    weight = (posed.area / 2 * focal[0] * focal[1]) * facing / depth**3
     x = seen[..., 0] / depth * focal[0] + side * view.principal[0] - 0.5
     y = seen[..., 1] / depth * focal[1] + side * view.principal[1] - 0.5
     inside = (seen[..., 2] > _NEAR) & (x > -1) & (x < width) & (y > -1) & (y < height)

@@ -1,0 +1,146 @@
+"""Cameras are found to a pixel from images of an arm at known angles, and refused where the angles are wrong."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ropes.cli import entry as cli
+from ropes.data import schema
+from ropes.data.dataset import Dataset
+from ropes.data.layout import copy_without_labels, open_dataset
+from ropes.errors import UserError
+from ropes.inference.hand_eye import find
+from ropes.inference.hand_eye.find import DOUBTFUL, LEAST, find_cameras, first_guess
+from ropes.inference.hand_eye.poses import read_posed_images, with_noise
+from ropes.simulation.pinhole import read_pinholes
+from tests import box_arm, tiny
+from tests.command_line import refusal
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> Path:
+    return box_arm.write_urdf(tmp_path)
+
+
+@pytest.mark.slow
+def test_command_finds_cameras_with_known_intrinsics(
+    tmp_path: Path, urdf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = box_arm.write_data(tmp_path / "data", urdf)
+    words = ["cameras", str(data), "--urdf", str(urdf), "--out", str(tmp_path / "c.json")]
+    assert cli.main([*words, "--preview", str(tmp_path / "c.png")]) == 0
+    found = read_pinholes(tmp_path / "c.json")
+    assert set(found) == set(box_arm.CAMERAS)
+    for name, true in box_arm.CAMERAS.items():
+        errors = box_arm.link_errors(urdf, found[name], true)
+        assert errors.mean() < 1.0
+        assert errors.max() < 3.0
+    assert "IoU 0." in capsys.readouterr().out
+    for record in json.loads((tmp_path / "c.json").read_text())["cameras"]:
+        assert record["fit"]["held_out_iou"] > DOUBTFUL > record["fit"]["chance_iou"]
+        assert record["fit"]["spread_px"] < 1
+        assert not record["fit"]["focal_fitted"]
+    with Image.open(tmp_path / "c.png") as picture:
+        assert picture.size == (6 * 256, 2 * 256)
+
+
+@pytest.mark.slow
+def test_focal_length_is_found_from_recorded_frames_and_estimated_angles(tmp_path: Path, urdf: Path) -> None:
+    cameras = {"front": box_arm.CAMERAS["front"].resized(96, 128)}
+    wide = cameras["front"]
+    k = wide.intrinsics.copy()
+    k[1] = [0, k[0, 0], 48]
+    cameras = {"front": replace(wide, intrinsics=k)}
+    dataset = open_dataset(box_arm.write_data(tmp_path / "data", urdf, cameras, recorded=True, intrinsics=False))
+    posed = with_noise(read_posed_images(dataset, urdf=urdf), 3.0, np.random.default_rng(0))
+    (found,) = find_cameras(dataset, posed, show=False)
+    assert found.quality.focal_fitted
+    assert found.quality.fault is None
+    assert found.camera.intrinsics[0, 0] == pytest.approx(k[0, 0], rel=0.15)
+    errors = box_arm.link_errors(urdf, found.camera, cameras["front"])
+    assert errors.mean() < 2.0
+
+
+@pytest.mark.slow
+def test_angles_of_other_frames_are_refused(
+    tmp_path: Path, urdf: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = box_arm.write_data(tmp_path / "data", urdf)
+    factors = Dataset.factors
+    monkeypatch.setattr(Dataset, "factors", lambda *given: np.random.default_rng(0).permutation(factors(*given)))
+    words = ["cameras", str(data), "--urdf", str(urdf), "--cameras", "front"]
+    files = ["--out", str(tmp_path / "c.json"), "--preview", str(tmp_path / "c.png")]
+    assert cli.main([*words, *files]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("ropes: camera front does not fit (IoU 0.")
+    assert f"see {tmp_path / 'c.png'}; {tmp_path / 'c.json'} was not written" in said
+    assert (tmp_path / "c.png").is_file()
+    assert not (tmp_path / "c.json").exists()
+
+
+def quality(**changes: float) -> find.Quality:
+    usual = find.Quality(
+        held_out_iou=0.8, chance_iou=0.1, spread_px=0.4, rival=False, focal_fitted=False, poses=30, held_out=10
+    )
+    return replace(usual, **changes)
+
+
+def test_quality_has_faults_and_warnings() -> None:
+    assert (quality().fault, quality().warning) == (None, None)
+    assert f"below {LEAST}" in str(quality(held_out_iou=0.4).fault)
+    assert "0.70 with the angles of others" in str(quality(chance_iou=0.7).fault)
+    assert "is low" in str(quality(held_out_iou=0.6).warning)
+    assert "another place" in str(quality(rival=True).warning)
+
+
+def described(folder: Path, camera: dict[str, object]) -> Dataset:
+    path = tiny.write_data(folder, tests=0)
+    note = json.loads((path / schema.PROVENANCE).read_text())
+    note["cameras"] = [{"name": "right", **camera}, {"name": "left"}]
+    (path / schema.PROVENANCE).write_text(json.dumps(note))
+    return open_dataset(path)
+
+
+def test_principal_point_is_the_middle_of_the_image_before_its_crop(tmp_path: Path) -> None:
+    view = {"rotate": 0, "crop": [10, 0, 40, 40], "size": None, "grey": True}
+    dataset = described(tmp_path / "data", {"view": view, "source_size": [40, 60]})
+    guess, known = first_guess(dataset, "right", (40, 40))
+    assert not known
+    np.testing.assert_allclose(guess.principal * 40, [20, 20])
+    assert guess.focal[0] == guess.focal[1]
+    other, _ = first_guess(dataset, "left", (16, 16))
+    np.testing.assert_allclose(other.principal, [0.5, 0.5])
+
+
+def test_stored_intrinsics_are_used(tmp_path: Path) -> None:
+    matrix = [[20.0, 0, 7], [0, 22.0, 9], [0, 0, 1]]
+    guess, known = first_guess(
+        described(tmp_path / "data", {"intrinsics": matrix, "width": 16, "height": 16}), "right", (16, 16)
+    )
+    assert known
+    np.testing.assert_allclose(guess.pinhole("right", 16, 16).intrinsics, matrix)
+
+
+def test_damaged_intrinsics_are_refused(tmp_path: Path) -> None:
+    dataset = described(tmp_path / "data", {"intrinsics": [[1]], "width": 16, "height": 16})
+    with pytest.raises(UserError, match="has a damaged camera"):
+        first_guess(dataset, "right", (16, 16))
+
+
+def test_bad_input_is_refused_in_one_line(tmp_path: Path, urdf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, bare = tiny.write_data(tmp_path / "data", tests=0), tmp_path / "bare"
+    copy_without_labels(data, bare)
+    out = ["--out", str(tmp_path / "c.json"), "--urdf", str(urdf)]
+    assert "has no joint angles; give a calibrated run with --run RUN" in refusal(capsys, "cameras", str(bare), *out)
+    assert "none of the logged angles (elbow, wrist) is" not in refusal(capsys, "cameras", str(data), *out)
+    assert "has no camera top (it has right, left)" in refusal(capsys, "cameras", str(data), *out, "--cameras", "top")
+    assert "does not say which arm it shows: give its --urdf FILE" in refusal(
+        capsys, "cameras", str(data), "--out", str(tmp_path / "c.json")
+    )
+    few = tiny.write_data(tmp_path / "few", tests=0, anchors=3)
+    assert "has 15 images of each camera; finding a camera takes 20" in refusal(capsys, "cameras", str(few), *out)
+    assert not (tmp_path / "c.json").exists()
