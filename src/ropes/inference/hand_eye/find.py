@@ -19,8 +19,9 @@ from ropes.inference.hand_eye.fitting import FOCAL, LEVELS, Target, fit, search
 from ropes.inference.hand_eye.moving_parts import moving_parts
 from ropes.inference.hand_eye.poses import PosedImages
 from ropes.inference.hand_eye.surface_points import posed_points
+from ropes.models.frame_changes import crowded
 from ropes.simulation.pinhole import Pinhole
-from ropes.simulation.silhouette import link_meshes, silhouette
+from ropes.simulation.silhouette import Mesh, link_meshes, silhouette
 
 #: Smallest intersection over union of a fit that is right, and how much larger than by chance it must be.
 LEAST, ABOVE_CHANCE = 0.5, 0.15
@@ -114,29 +115,35 @@ def find_cameras(dataset: Dataset, posed: PosedImages, *, seed: int = 0, show: b
     with progress("finding cameras, fits", fits * len(posed.cameras), show=show) as update:
         for number, (name, images) in enumerate(zip(posed.cameras, posed.images, strict=True)):
             guess, known = first_guess(dataset, name, posed.shapes[number])
-            moving = moving_parts(images)[posed.at]
+            moving = moving_parts(images)
+            fitted, held_out = _without_people(moving, posed)
+            moving = moving[posed.at]
             if not moving.any(axis=(1, 2)).mean() > 0.5:
                 raise UserError(f"{dataset.path}: camera {name} shows nothing that moves in most of its images")
-            target = Target(moving[posed.fitted].astype(float), surface.of(posed.fitted))
+            target = Target(moving[fitted].astype(float), surface.of(fitted))
 
             def count(done: int, before: int = number * fits) -> None:
                 update(before + done)
 
-            fitted = search(target, guess, fit_focal=not known, count=count)
+            ranked = search(target, guess, fit_focal=not known, count=count)
             update((number + 1) * fits)
-            best = fitted[0][1]
+            best = ranked[0][1]
             camera = best.pinhole(name, *posed.shapes[number])
-            halves = [_refitted(target, best, half, fit_focal=not known) for half in (0, 1)]
-            origins = np.concatenate([pose[posed.held_out, :3, 3] for pose in poses.values()])
-            iou, chance = _held_out(meshes, poses, camera.resized(*images.shape[1:3]), moving, posed)
+            halves = [
+                _refitted(target, best, half, fit_focal=not known).pinhole(name, *posed.shapes[number])
+                for half in (0, 1)
+            ]
+            origins = np.concatenate([pose[held_out, :3, 3] for pose in poses.values()])
+            drawn = _silhouettes(meshes, poses, camera.resized(*images.shape[1:3]))
+            usual, others = drawn[fitted].mean(axis=0), np.roll(held_out, len(held_out) // 2)
             quality = Quality(
-                held_out_iou=iou,
-                chance_iou=chance,
-                spread_px=_distance(*(half.pinhole(name, *posed.shapes[number]) for half in halves), origins) / 2,
-                rival=len(fitted) > 1 and fitted[1][0] > fitted[0][0] - _RIVAL,
+                held_out_iou=_iou(drawn[held_out], usual, moving[held_out]),
+                chance_iou=_iou(drawn[others], usual, moving[held_out]),
+                spread_px=_distance(halves[0], halves[1], origins) / 2,
+                rival=len(ranked) > 1 and ranked[1][0] > ranked[0][0] - _RIVAL,
                 focal_fitted=not known,
-                poses=len(posed.fitted),
-                held_out=len(posed.held_out),
+                poses=len(fitted),
+                held_out=len(held_out),
             )
             found.append(FoundCamera(camera=camera, quality=quality))
     return found
@@ -157,7 +164,9 @@ def first_guess(dataset: Dataset, camera: str, shape: tuple[int, int]) -> tuple[
             filled = Pinhole.from_record({"extrinsics": np.eye(4).tolist(), **record}).resized(height, width)
         else:
             down, across = record.get("source_size", shape)
-            view = View(**{key: tuple(v) if isinstance(v, list) else v for key, v in record.get("view", {}).items()})
+            options: dict[str, Any] = dict(record.get("view", {}))
+            crop = options.get("crop")
+            view = View(**{**options, "crop": None if crop is None else tuple(crop)})
             focal = FOCAL * max(down, across)
             k = np.array([[focal, 0, across / 2], [0, focal, down / 2], [0, 0, 1]])
             whole = Pinhole(name=camera, intrinsics=k, extrinsics=np.eye(4), height=int(down), width=int(across))
@@ -187,19 +196,35 @@ def _distance(one: Pinhole, other: Pinhole, points: Floats) -> float:
     return float(np.linalg.norm(one.project(points)[0] - other.project(points)[0], axis=1).mean())
 
 
-def _held_out(
-    meshes: Mapping[str, Any], poses: Mapping[str, Floats], camera: Pinhole, moving: Bools, posed: PosedImages
-) -> tuple[float, float]:
-    """Intersection over union of predicted and seen changes in held-out poses, and by the angles of other ones."""
-    drawn = np.stack(
-        [silhouette(meshes, {link: pose[k] for link, pose in poses.items()}, camera) for k in range(len(posed.at))]
-    )
-    share = drawn[posed.fitted].mean(axis=0)
-    seen, there = moving[posed.held_out], drawn[posed.held_out]
-    other: Ints = np.roll(np.arange(len(there)), len(there) // 2)
-    ious = []
-    for predicted in (there, there[other]):
-        counted = (np.abs(share - 0.5) > _UNSURE) & ~((share > 0.5) & predicted)
-        change = predicted != (share > 0.5)
-        ious.append(float((counted & change & seen).sum() / max((counted & (change | seen)).sum(), 1)))
-    return ious[0], ious[1]
+def _without_people(moving: Bools, posed: PosedImages) -> tuple[Ints, Ints]:
+    """Poses of the fit and held-out poses, without images in which more than the arm moves.
+
+    All poses where that leaves less than half of them.
+
+    Args:
+        moving: of all images, (m, H, W).
+        posed: the poses among them.
+    """
+    free = ~crowded(moving.mean(axis=(1, 2)))[posed.at]
+    parts = [part[free[part]] if 2 * free[part].sum() >= len(part) else part for part in (posed.fitted, posed.held_out)]
+    return parts[0], parts[1]
+
+
+def _silhouettes(meshes: Mapping[str, Mesh], poses: Mapping[str, Floats], camera: Pinhole) -> Bools:
+    """Where the arm is in each pose, (n, H, W)."""
+    count = len(next(iter(poses.values())))
+    return np.stack([silhouette(meshes, {link: pose[k] for link, pose in poses.items()}, camera) for k in range(count)])
+
+
+def _iou(predicted: Bools, usual: Floats, seen: Bools) -> float:
+    """Intersection over union of predicted and seen changes, mean over the poses.
+
+    Args:
+        predicted: silhouettes, (k, H, W).
+        usual: share of the poses of the fit with the arm at each pixel, (H, W).
+        seen: pixels that differ from the background, (k, H, W).
+    """
+    counted = (np.abs(usual - 0.5) > _UNSURE) & ~((usual > 0.5) & predicted)
+    change = predicted != (usual > 0.5)
+    both = (counted & change & seen).sum(axis=(1, 2))
+    return float((both / np.maximum((counted & (change | seen)).sum(axis=(1, 2)), 1)).mean())

@@ -1,7 +1,7 @@
 """Fits a camera to moving parts of images: starts over the sphere, then Levenberg–Marquardt from blurred to sharp."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,14 @@ from ropes.inference.hand_eye.surface_points import PosedPoints, blurred, change
 
 #: Angle between neighbouring starts around the arm, their angles above the horizon, and turns about the line of sight.
 _YAWS, _PITCHES, _ROLLS = 16, (-20.0, 5.0, 30.0, 55.0, 80.0), (0.0, 90.0, 180.0, 270.0)
+#: Distances of the starts, in units of an estimate; a point of the arm moves if it travels this share of the most.
+_FAR, _TRAVEL = (0.75, 1.0, 1.33), 0.3
 #: Poses of the first comparison.
 _FIRST_POSES = 24
 #: Mean and standard deviation of the logarithm of an unknown focal length, in units of the longer side: 55 degrees.
 FOCAL, _FOCAL_STD = 0.96, 0.3
+#: Weight of that prior, as a share of the squared differences of all pixels.
+_PRIOR = 1 / 3
 #: Two fits are the same where rotations differ by less than so many radians.
 _SAME = 0.15
 
@@ -80,10 +84,11 @@ def _resized(image: Floats, size: tuple[int, int]) -> Floats:
 
 
 def overlap(target: Target, view: Candidate, level: Level) -> float:
-    """Soft intersection over union of predicted and seen changes, in [0, 1]."""
+    """Soft intersection over union of predicted and seen changes, mean over the poses, in [0, 1]."""
     predicted, weight = changes(coverage(target.posed, view, level.side, level.blur))
-    both = (weight * np.minimum(predicted, target.moving)).sum()
-    return float(both / max((weight * np.maximum(predicted, target.moving)).sum(), 1e-9))
+    both = (weight * np.minimum(predicted, target.moving)).sum(axis=(1, 2))
+    either = (weight * np.maximum(predicted, target.moving)).sum(axis=(1, 2))
+    return float((both / np.maximum(either, 1e-9)).mean())
 
 
 def search(
@@ -128,7 +133,7 @@ def distinct(found: list[tuple[float, Candidate]]) -> list[tuple[float, Candidat
 
 
 def starts(target: Target, view: Candidate) -> list[Candidate]:
-    """Views from all sides, each at the place and the distance at which the arm's middle moves as the changes do."""
+    """Views from all sides, each at places and distances at which moving parts move as the changes do."""
     height, width = target.moving.shape[1:]
     side = max(height, width)
     rows, columns = np.mgrid[:height, :width] + 0.5
@@ -139,25 +144,16 @@ def starts(target: Target, view: Candidate) -> list[Candidate]:
         [(target.moving[seen] * grid).sum(axis=(1, 2))[:, None] / total for grid in (columns, rows)], axis=1
     )
     at = at / side - view.principal
-    middles = target.posed.points[seen].mean(axis=1).astype(np.float64)
-    middle = middles.mean(axis=0)
+    points = target.posed.points
+    travel = np.linalg.norm(points.std(axis=0), axis=1)
+    middles = points[np.ix_(seen, np.flatnonzero(travel > _TRAVEL * travel.max()))].mean(axis=1).astype(np.float64)
+    middle, place = np.median(middles, axis=0), np.median(at, axis=0)
+    move = np.median(np.linalg.norm(at - place, axis=1))
     found = []
     for rotation in _rotations():
-        moves = (middles - middle) @ rotation.T
-        spread = np.sqrt(moves[:, :2].var(axis=0).sum())
-        scale = np.sqrt(at.var(axis=0).sum()) / max(spread, 1e-6)
-        depth = float(view.focal.mean() / max(scale, 1e-6))
-        found.append(
-            Candidate(
-                rotation=rotation,
-                middle=middle,
-                at=at.mean(axis=0),
-                depth=depth,
-                focal=view.focal,
-                principal=view.principal,
-                size=view.size,
-            )
-        )
+        moves = np.linalg.norm(((middles - middle) @ rotation.T)[:, :2], axis=1)
+        depth = float(view.focal.mean() * np.median(moves) / max(move, 1e-6))
+        found += [replace(view, rotation=rotation, middle=middle, at=place, depth=depth * far) for far in _FAR]
     return found
 
 
@@ -177,9 +173,11 @@ def _rotations() -> list[Floats]:
 def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Candidate:
     """Least squares between predicted and seen changes, by Levenberg and Marquardt's method.
 
-    Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).  A focal length
-    has a normal distribution of its logarithm for a prior, whose weight against the images is one pose's: the errors of
-    the pixels of a pose depend on one another.
+    Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).
+
+    The prior of a focal length is a normal distribution of its logarithm.  It weighs much: where angles are wrong by
+    some degrees, silhouettes of parts near the camera overlap less with the image, and without a prior the least
+    squares make these parts smaller by too long a focal length.
 
     Args:
         target: at the resolution of the level.
@@ -195,7 +193,7 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
         weight = weight * _of_frames(predicted - target.moving, weight)[:, None, None]
         error = predicted - target.moving
         squares = float((weight * error**2).sum())
-        share = squares / len(target) if fit_focal else 0.0
+        share = _PRIOR * squares if fit_focal else 0.0
         cost = squares + share * _prior(view) ** 2
         slopes = np.stack(
             [
