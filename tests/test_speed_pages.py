@@ -23,9 +23,11 @@ def test_live_tables_name_filters_and_latencies() -> None:
     assert lines[2:] == ["| none | 1.15 | 1.00 |", "| `--acceleration 3`, the default | 0.57 | 0.25 |"]
     speeds = {"pairs_per_second": 30.0, "dropped": 2, "latency_ms_median": 24.2, "latency_ms_95": 35.4}
     memory = {"processor_ms_per_pair": 20.0, "memory_mib_after_a_tenth": 529.0, "memory_mib_at_the_end": 532.0}
-    text = live.speed_table({**OF, **speeds, **memory, "watched": 600.0})
-    assert "| latency, 95th percentile | 35 ms |" in text
-    assert "| memory after 60 s | 529 MiB |" in text
+    columns = [{"watched": name, **speeds, **memory} for name in ("panda-2c", "page in a browser")]
+    text = live.speed_table({**OF, "speed": columns, "watched": 600.0})
+    assert text.startswith("| measured | panda-2c | page in a browser |\n")
+    assert "| latency, 95th percentile | 35 ms | 35 ms |" in text
+    assert "| memory after 60 s | 529 MiB | 529 MiB |" in text
     assert text.endswith("a processor (avx2), ropes 0.1.0, 12 s.\n")
 
 

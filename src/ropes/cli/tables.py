@@ -8,9 +8,9 @@ from ropes.errors import UserError
 #: Pages in docs/ with tables of results.
 _PAGES = (
     "anchored",
-    "chains",
     "benchmark",
     "camera-levels",
+    "chains",
     "curves",
     "deltas",
     "disentanglement",
@@ -18,6 +18,7 @@ _PAGES = (
     "recording",
     "results",
     "ropes",
+    "so101",
     "supervised",
     "trust",
 )

@@ -164,9 +164,11 @@ def first_guess(dataset: Dataset, camera: str, shape: tuple[int, int]) -> tuple[
             filled = Pinhole.from_record({"extrinsics": np.eye(4).tolist(), **record}).resized(height, width)
         else:
             down, across = record.get("source_size", shape)
-            options: dict[str, Any] = dict(record.get("view", {}))
-            crop = options.get("crop")
-            view = View(**{**options, "crop": None if crop is None else tuple(crop)})
+            stored = record.get("view", {})
+            crop = stored.get("crop")
+            view = View(
+                rotate=stored.get("rotate", 0), crop=None if crop is None else tuple(crop), size=stored.get("size")
+            )
             focal = FOCAL * max(down, across)
             k = np.array([[focal, 0, across / 2], [0, focal, down / 2], [0, 0, 1]])
             whole = Pinhole(name=camera, intrinsics=k, extrinsics=np.eye(4), height=int(down), width=int(across))
