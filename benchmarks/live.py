@@ -50,9 +50,13 @@ from ropes.simulation.settings import Setting, setting_named
 
 PAGE = Path(__file__).parents[1] / "docs" / "live.md"
 DENSITIES = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: Anchors of the recording of --recorded, enough for registration and cleaner, and options of its short training.
+#: Anchors of the recording of --recorded, enough for registration and cleaner, and options of its short training.  A
+#: third of the anchors is held out: the uncertainty is learnt from these.
 RECORDED_ANCHORS = 60
-SHORT = tuple(f"--{stage}.{option}=1" for stage in ("training", "student") for option in ("epochs", "min-samples"))
+SHORT = (
+    "--val-fraction=0.35",
+    *(f"--{stage}.{option}=1" for stage in ("training", "student") for option in ("epochs", "min-samples")),
+)
 
 
 @dataclass(frozen=True)
