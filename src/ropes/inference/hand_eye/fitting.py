@@ -47,7 +47,7 @@ class Level:
     share: float = 0.0
 
 
-LEVELS = (Level(32, 2.0, 500, 12, 10), Level(64, 1.5, 2_000, 4, 8), Level(128, 1.0, 8_000, 2, 10, share=0.85))
+LEVELS = (Level(32, 2.0, 500, 12, 10), Level(64, 1.5, 2_000, 4, 8), Level(128, 1.0, 8_000, 2, 15, share=0.85))
 
 
 class Target:
@@ -96,6 +96,8 @@ def search(
 ) -> list[tuple[float, Candidate]]:
     """Fit from starts all around the arm.
 
+    A focal length is fitted in sharp images only; in blurred ones it would become too long.
+
     Args:
         target: what the camera saw.
         view: with the intrinsics of the first guess.
@@ -111,11 +113,12 @@ def search(
     found = [(overlap(small, start, coarse), start) for start in starts(small, view)]
     done = 0
     for level in LEVELS:
+        last = level is LEVELS[-1]
         seen = target.at(level)
         fitted = []
         for score, start in distinct(found)[: level.kept]:
             if score >= level.share * max(each for each, _ in found):
-                fitted.append(fit(seen, start, level, fit_focal=fit_focal))
+                fitted.append(fit(seen, start, level, fit_focal=fit_focal and last))
             done += 1
             count(done)
         found = [(overlap(seen, each, level), each) for each in fitted]
