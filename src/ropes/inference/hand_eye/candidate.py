@@ -10,7 +10,7 @@ from ropes.common.arrays import Floats
 from ropes.simulation.pinhole import Pinhole
 
 #: Steps of the finite differences of each parameter, see `Candidate.moved`.
-STEPS: Floats = np.array([0.01, 0.01, 0.01, 0.004, 0.004, 0.01, 0.02])
+STEPS: Floats = np.array([0.01, 0.01, 0.01, 0.004, 0.004, 0.01, 0.05])
 #: Largest change of each parameter in one step of a fit.
 LARGEST: Floats = np.array([0.3, 0.3, 0.3, 0.2, 0.2, 0.3, 0.3])
 #: Smallest and largest focal length, in units of the image's longer side: fields of view of 127 and 11 degrees.
@@ -53,16 +53,17 @@ class Candidate:
     def moved(self, step: Sequence[float] | Floats) -> "Candidate":
         """A view that differs by a rotation vector (3), by `at` (2), and by the logarithms of depth and focal length.
 
-        Without the last number the focal length stays.
+        The depth grows with the focal length, so that the size of the middle of the arm in the image stays.  Without
+        the last number the focal length stays.
         """
         focal = self.focal * np.exp(step[6]) if len(step) > 6 else self.focal
-        scale = np.clip(float(focal.max()), SHORTEST, LONGEST) / float(focal.max())
+        focal = focal * np.clip(float(focal.max()), SHORTEST, LONGEST) / float(focal.max())
         return replace(
             self,
             rotation=Rotation.from_rotvec(step[:3]).as_matrix() @ self.rotation,
             at=self.at + np.asarray(step[3:5]),
-            depth=float(self.depth * np.exp(step[5])),
-            focal=focal * scale,
+            depth=float(self.depth * np.exp(step[5]) * focal.max() / self.focal.max()),
+            focal=focal,
         )
 
     def pinhole(self, name: str, height: int, width: int) -> Pinhole:

@@ -21,7 +21,7 @@ _FIRST_POSES = 24
 #: Mean and standard deviation of the logarithm of an unknown focal length, in units of the longer side: 55 degrees.
 FOCAL, _FOCAL_STD = 0.96, 0.3
 #: Weight of that prior, as a share of the squared differences of all pixels.
-_PRIOR = 1 / 3
+_PRIOR = 1 / 30
 #: Two fits are the same where rotations differ by less than so many radians.
 _SAME = 0.15
 
@@ -178,9 +178,8 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
 
     Frames whose error is large, for example with people in them, count less (Geman and McClure, 1987).
 
-    The prior of a focal length is a normal distribution of its logarithm.  It weighs much: where angles are wrong by
-    some degrees, silhouettes of parts near the camera overlap less with the image, and without a prior the least
-    squares make these parts smaller by too long a focal length.
+    The prior of a focal length is a normal distribution of its logarithm.  It weighs as much as one of 30 poses, since
+    the differences of the pixels of a pose depend on one another.
 
     Args:
         target: at the resolution of the level.
@@ -209,7 +208,7 @@ def fit(target: Target, view: Candidate, level: Level, *, fit_focal: bool) -> Ca
         if fit_focal:
             normal[6, 6] += share / _FOCAL_STD**2
             gradient[6] += share * _prior(view) / _FOCAL_STD
-        for _ in range(4):
+        for _ in range(6):
             damped = normal + damping * np.diag(np.diag(normal) + 1e-9)
             step = np.linalg.solve(damped, -gradient)
             step /= max(1.0, float((np.abs(step) / LARGEST[:count]).max()))
