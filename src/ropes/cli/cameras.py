@@ -9,7 +9,7 @@ from ropes.cli.options import DataFolder, at_least, distinct
 
 @dataclass(frozen=True, kw_only=True)
 class Cameras:
-    """Find each camera's pose in the arm's base frame (hand-eye calibration without a marker) from images of the arm.
+    """Find each camera's pose in the arm's frame from images of the arm: hand-eye calibration without a marker.
 
     Fits the arm's silhouettes at known joint angles to what moves in the images. Prints how well they agree on poses
     that were held out, and refuses cameras that do not fit. The file is for --camera-file of ropes predict and ropes
