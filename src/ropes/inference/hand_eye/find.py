@@ -24,9 +24,9 @@ from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.silhouette import Mesh, link_meshes, silhouette
 
 #: Smallest intersection over union of a fit that is right, and how much larger than by chance it must be.
-LEAST, ABOVE_CHANCE = 0.5, 0.15
+LEAST, ABOVE_CHANCE = 0.4, 0.2
 #: Below this one a fit is doubtful.
-DOUBTFUL = 0.65
+DOUBTFUL = 0.55
 #: Most steps of the fits to half of the poses, which begin at the fit to all.
 _REFITTED = 4
 #: A second place of the camera is a rival where its overlap is at most this much smaller.
@@ -219,7 +219,7 @@ def _silhouettes(meshes: Mapping[str, Mesh], poses: Mapping[str, Floats], camera
 
 
 def _iou(predicted: Bools, usual: Floats, seen: Bools) -> float:
-    """Intersection over union of predicted and seen changes, mean over the poses.
+    """Intersection over union of predicted and seen changes, median over the poses: people are in a few of them.
 
     Args:
         predicted: silhouettes, (k, H, W).
@@ -229,4 +229,4 @@ def _iou(predicted: Bools, usual: Floats, seen: Bools) -> float:
     counted = (np.abs(usual - 0.5) > _UNSURE) & ~((usual > 0.5) & predicted)
     change = predicted != (usual > 0.5)
     both = (counted & change & seen).sum(axis=(1, 2))
-    return float((both / np.maximum((counted & (change | seen)).sum(axis=(1, 2)), 1)).mean())
+    return float(np.median(both / np.maximum((counted & (change | seen)).sum(axis=(1, 2)), 1)))
