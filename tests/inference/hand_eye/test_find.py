@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,20 @@ import pytest
 from PIL import Image
 
 from ropes.cli import entry as cli
+from ropes.common.arrays import Floats
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import copy_without_labels, open_dataset
+from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.inference.hand_eye import find, fitting
 from ropes.inference.hand_eye.find import DOUBTFUL, LEAST, find_cameras, first_guess
 from ropes.inference.hand_eye.fitting import LEVELS
 from ropes.inference.hand_eye.poses import read_posed_images, with_noise
 from ropes.simulation.pinhole import read_pinholes
-from tests import box_arm, tiny
+from tests import box_arm, planar, tiny
 from tests.command_line import refusal
+from tests.estimators import run_of
 
 
 @pytest.fixture
@@ -133,6 +137,23 @@ def test_damaged_intrinsics_are_refused(tmp_path: Path) -> None:
     dataset = described(tmp_path / "data", {"intrinsics": [[1]], "width": 16, "height": 16})
     with pytest.raises(UserError, match="has a damaged camera"):
         first_guess(dataset, "right", (16, 16))
+
+
+def test_angles_of_a_run_take_the_place_of_logged_ones(tmp_path: Path) -> None:
+    dataset = open_dataset(tiny.write_data(tmp_path / "data", tests=0))
+    logged = read_posed_images(dataset, urdf=planar.write_urdf(tmp_path))
+
+    def read(images: Views) -> Floats:
+        assert len(images) == len(logged.at)
+        return logged.angles + 0.25
+
+    estimator: Any = SimpleNamespace(run=run_of(), angles=read)
+    posed = read_posed_images(dataset, urdf=tmp_path / "planar.urdf", estimator=estimator, cameras=("left",))
+    assert (posed.arm.joints, posed.cameras) == (tiny.JOINTS, ("left",))
+    np.testing.assert_allclose(posed.angles, logged.angles + 0.25)
+    np.testing.assert_array_equal(posed.images[0], logged.images[logged.cameras.index("left")])
+    assert set(posed.held_out) | set(posed.fitted) == set(range(len(posed.at)))
+    assert not set(posed.held_out) & set(posed.fitted)
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, urdf: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.hand_eye.moving_parts import small
 from ropes.inference.poses import Arm, chosen_arm, recorded_arm
 from ropes.inference.prediction import images_of
+from ropes.methods.run import warn_if_other_scene
 
 #: Frames whose median is the background, and poses among them that the arm is fitted to or compared with.
 BACKGROUND, POSES = 120, 40
@@ -87,6 +88,7 @@ def read_posed_images(
         columns = [dataset.state_names.index(joint) for joint in arm.joints]
         angles = dataset.factors(split)[chosen[at]][:, columns]
     else:
+        warn_if_other_scene(estimator.run, dataset)
         arm = chosen_arm(estimator.run, urdf, dataset)
         angles = estimator.angles(images_of(estimator.run, dataset, rows[chosen[at]]))
     if not (np.ptp(angles, axis=0) > np.radians(2)).any():
