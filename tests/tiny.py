@@ -1,7 +1,7 @@
 """A data set of drawn blobs with two joints, and a recipe whose every stage takes a moment."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
-from ropes.common import files
+from ropes.common import files, png
 from ropes.data import parquet, schema, writer
 from ropes.methods.recipes import (
     CNNRecipe,
@@ -57,6 +57,30 @@ def draw(angles: NDArray[np.float64], side: int = SIDE) -> NDArray[np.uint8]:
     grid = (np.arange(side) + 0.5) / side
     columns, rows = (np.exp(-(((grid - at[..., k, None]) / 0.15) ** 2)) for k in (0, 1))
     return np.round(255 * rows[..., :, None] * columns[..., None, :]).astype(np.uint8)
+
+
+def write_splits(
+    path: Path,
+    plans: Sequence[writer.SplitPlan],
+    states: Mapping[str, NDArray[np.float64]],
+    causal: CausalModel,
+    provenance: Mapping[str, object],
+) -> Path:
+    """Write drawn images of the angles (frames, joints) of each split, with further entries of `meta/ropes.json`."""
+    features = schema.features(CAMERAS, (SIDE, SIDE), JOINTS)
+    shards = writer.plan_shards(plans, len(CAMERAS))
+    for shard in shards:
+        angles = states[shard.split][shard.first_row : shard.first_row + shard.frames]
+        images = [[png.encode(view) for view in pose] for pose in draw(angles)]
+        writer.write_shard(path, shard, features, images, angles)
+    described = {
+        "schema": 1,
+        "cameras": [{"name": name} for name in CAMERAS],
+        **provenance,
+        "setting": {"name": "tiny", "splits": {"train": causal.to_dict()}},
+    }
+    writer.finish(path, shards=shards, features=features, regimes=causal.regimes, provenance=described)
+    return path
 
 
 def write_data(

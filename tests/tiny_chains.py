@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.common import png
-from ropes.data import schema, writer
+from ropes.data import writer
 from ropes.data.chains import Chains
 from tests import tiny
 
@@ -20,17 +19,4 @@ def write_data(
         drawn.regimes[:, rest] = 0
     states = {**drawn.states, "test-id": causal.sample_observational(np.random.default_rng(1), tests)}
     plans = [*drawn.plans, writer.SplitPlan(name="test-id", episodes=tests, tasks=(0,))]
-    features = schema.features(tiny.CAMERAS, (tiny.SIDE, tiny.SIDE), tiny.JOINTS)
-    shards = writer.plan_shards(plans, len(tiny.CAMERAS))
-    for shard in shards:
-        angles = states[shard.split][shard.first_row : shard.first_row + shard.frames]
-        images = [[png.encode(view) for view in pose] for pose in tiny.draw(angles)]
-        writer.write_shard(path, shard, features, images, angles)
-    provenance = {
-        "schema": 1,
-        "cameras": [{"name": name} for name in tiny.CAMERAS],
-        "chains": drawn.record,
-        "setting": {"name": "tiny", "splits": {"train": causal.to_dict()}},
-    }
-    writer.finish(path, shards=shards, features=features, regimes=causal.regimes, provenance=provenance)
-    return path
+    return tiny.write_splits(path, plans, states, causal, {"chains": drawn.record})

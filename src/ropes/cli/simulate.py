@@ -1,6 +1,6 @@
 """`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -23,7 +23,7 @@ from ropes.errors import UserError
 from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
 
 if TYPE_CHECKING:
-    from ropes.simulation.settings import Camera, Setting
+    from ropes.simulation.settings import Setting
     from ropes.simulation.workers import Workers
 
 # Names from ropes.simulation.settings, which takes a second to import.
@@ -248,13 +248,12 @@ class Simulate:
 
     def _arm(self, name: str | None, note: Callable[[str], None]) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
-        cameras: Sequence[Camera] | None = None
+        cameras, size = None, self.image_size
         if self.camera_file is not None:
             from ropes.simulation.pinhole import read_cameras
 
             cameras, side = read_cameras(self.camera_file)
-            if self.image_size is None:
-                return replace(self, image_size=side)._arm(name, note)
+            size = size or side
         if self.urdf is None:
             from ropes.simulation.settings import setting_named
 
@@ -271,7 +270,7 @@ class Simulate:
                 camera_level=level,
                 colour=colour,
                 requested_renderer=renderer,
-                image_size=self.image_size or setting.image_size,
+                image_size=size or setting.image_size,
                 cameras=tuple(cameras or setting.cameras),
             )
         from ropes.simulation.arm import arm_setting
@@ -287,7 +286,7 @@ class Simulate:
             scene=self._scene("white"),
             camera_level=self._level or "clean",
             colour=self.colour,
-            **({} if self.image_size is None else {"image_size": self.image_size}),
+            **({} if size is None else {"image_size": size}),
         )
         return setting if self.renderer is None else replace(setting, requested_renderer=self.renderer)
 

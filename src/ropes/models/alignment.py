@@ -75,27 +75,38 @@ def other_place(frames: Tensor, background: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         bool (n, ...), and the best shift, down and right in whole pixels, (n, ..., 2).
     """
-    match = _phase_correlation(frames, background)
+    return best_place(phase_correlation(frames, background))
+
+
+def phase_correlation(frames: Tensor, background: Tensor) -> Tensor:
+    """Match of frames with a background shifted down and right by each number of whole pixels, (n, ..., H, W).
+
+    Arguments as of `other_place`.
+    """
+    cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
+    return torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
+
+
+def best_place(match: Tensor) -> tuple[Tensor, Tensor]:
+    """`other_place` from the phase correlation, (n, ..., H, W)."""
     around = match.roll((NEAR, NEAR), dims=(-2, -1))[..., : 2 * NEAR + 1, : 2 * NEAR + 1].amax((-2, -1))
     peak, index = match.flatten(-2).max(-1)
-    height, width = frames.shape[-2:]
+    height, width = match.shape[-2:]
     place, size = torch.stack([index // width, index % width], dim=-1), index.new_tensor([height, width])
     return peak > _BETTER * around, torch.where(place > size // 2, place - size, place)
 
 
-def match_strength(frames: Tensor, background: Tensor) -> Tensor:
+def match_strength(match: Tensor) -> Tensor:
     """Largest phase correlation of frames with a background, (n, ...); about 1 if they have nothing in common.
 
     The phase correlation of unrelated images has the standard deviation 1/√N at each of its N places, so the unit is
-    √(2 ln N / N), the expected maximum.  Arguments as of `other_place`.
+    √(2 ln N / N), the expected maximum.
+
+    Args:
+        match: the phase correlation, (n, ..., H, W).
     """
-    places = frames.shape[-2] * frames.shape[-1]
-    return _phase_correlation(frames, background).amax((-2, -1)) / math.sqrt(2 * math.log(places) / places)
-
-
-def _phase_correlation(frames: Tensor, background: Tensor) -> Tensor:
-    cross = torch.fft.rfft2(frames) * torch.fft.rfft2(background).conj()
-    return torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=frames.shape[-2:])
+    places = match.shape[-2] * match.shape[-1]
+    return match.amax((-2, -1)) / math.sqrt(2 * math.log(places) / places)
 
 
 def sampling_grid(moves: Tensor, size: tuple[int, int]) -> Tensor:

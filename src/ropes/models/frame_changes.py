@@ -6,10 +6,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.common.arrays import Images
+
 #: Standard deviation of a normal distribution over its median absolute deviation.
 MAD_TO_STD = 1.4826
 #: Difference from the background, in levels of 255, of a pixel that has changed.
 CHANGED = 8
+#: Standard deviations of the difference of two noisy pixels above which the pixel has moved.
+_DEVIATIONS = 3.0
 #: Where a camera's noise or light varies, few pixels have exactly their median in most frames; in renderings most have:
 #: quantile over pixels, and share of frames.
 _QUANTILE, _REPEATED = 0.75, 0.5
@@ -48,6 +52,21 @@ def _is_recorded(images: Tensor) -> bool:
     if usable.float().mean() >= _FEWEST:
         repeated = repeated[usable]
     return float(repeated.flatten().quantile(_QUANTILE)) < _REPEATED
+
+
+def camera_planes(images: Images) -> Tensor:
+    """Images of one camera, uint8 (n, H, W) or (n, H, W, 3), as planes (n, C, H, W)."""
+    planes = torch.from_numpy(images)
+    return planes.unsqueeze(1) if planes.ndim == 3 else planes.permute(0, 3, 1, 2).contiguous()
+
+
+def explained_by_noise(noise: Tensor) -> float:
+    """Greatest difference of two frames that noise explains, grey levels; at least `CHANGED`.
+
+    Args:
+        noise: standard deviations of pixels, in units of white.
+    """
+    return max(float(CHANGED), _DEVIATIONS * 2**0.5 * 255 * float(noise.median()))
 
 
 def levels_of(background: Tensor) -> Tensor:

@@ -53,10 +53,8 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
     if any(cell.label_share is not None for cell in every):
-        shown, times = (
-            [cell for cell in every if cell.label_share is not None] + list(least_labelled(every)),
-            fit_times(found),
-        )
+        shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
+        times = fit_times(found)
         note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
         note += "Training time is the mean over training seeds. " if times else ""
         columns = ["test data", "method", "labelled images", *(["training, s"] if times else [])]

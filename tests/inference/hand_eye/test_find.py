@@ -20,7 +20,7 @@ from ropes.errors import UserError
 from ropes.inference.hand_eye import find, fitting
 from ropes.inference.hand_eye.find import DOUBTFUL, LEAST, find_cameras, first_guess
 from ropes.inference.hand_eye.fitting import LEVELS
-from ropes.inference.hand_eye.poses import read_posed_images, with_noise
+from ropes.inference.hand_eye.poses import read_posed_images
 from ropes.simulation.pinhole import read_pinholes
 from tests import box_arm, planar, tiny
 from tests.command_line import refusal
@@ -62,7 +62,9 @@ def test_focal_length_is_found_from_recorded_frames_and_estimated_angles(tmp_pat
     k[1] = [0, k[0, 0], 48]
     cameras = {"front": replace(wide, intrinsics=k)}
     dataset = open_dataset(box_arm.write_data(tmp_path / "data", urdf, cameras, recorded=True, intrinsics=False))
-    posed = with_noise(read_posed_images(dataset, urdf=urdf), 3.0, np.random.default_rng(0))
+    posed = read_posed_images(dataset, urdf=urdf)
+    errors = np.radians(3.0) * np.random.default_rng(0).normal(size=posed.angles.shape)  # as an estimator makes
+    posed = replace(posed, angles=posed.angles + errors)
     (found,) = find_cameras(dataset, posed, show=False)
     assert found.quality.focal_fitted
     assert found.quality.fault is None

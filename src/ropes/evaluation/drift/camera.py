@@ -9,7 +9,7 @@ from scipy import ndimage
 from torch import Tensor
 
 from ropes.common.arrays import Floats
-from ropes.models.alignment import match_strength, other_place
+from ropes.models.alignment import best_place, match_strength, phase_correlation
 from ropes.models.frame_changes import MAD_TO_STD
 from ropes.models.registration import Registration
 from ropes.simulation.camera_model import GAMMA
@@ -117,8 +117,9 @@ def camera_drift(
         found.append(registration.estimate(levels)[:, view])
         grey = levels[:, planes].mean(1)
         grey -= grey.mean((1, 2), keepdim=True)
-        elsewhere, place = other_place(grey, background.mean(0))
-        matches.append(match_strength(grey, background.mean(0)))
+        match = phase_correlation(grey, background.mean(0))
+        elsewhere, place = best_place(match)
+        matches.append(match_strength(match))
         far.append(elsewhere)
         places.append(place)
     parameters = torch.cat(found).double().cpu().numpy()

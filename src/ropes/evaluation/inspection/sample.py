@@ -16,7 +16,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.pictures import letterbox
 from ropes.errors import UserError
 from ropes.models.coarse_registration import ZoomedRegistration
-from ropes.models.frame_changes import CHANGED, are_recorded, changed_areas, crowded
+from ropes.models.frame_changes import CHANGED, are_recorded, camera_planes, changed_areas, crowded, explained_by_noise
 from ropes.models.registration import Registration
 
 #: Largest number of poses per regime: enough to estimate a contrast within 0.02 nats, and read within seconds.
@@ -29,8 +29,6 @@ _FRAMES, _POSES = 200, 100
 _PIXELS = 2_000_000
 #: Longer side in pixels of the images of `ropes fit`; greatest multiple of it to which larger frames are shrunk.
 SIDE, MOST_ZOOM = 128, 4
-#: Standard deviations of the difference of two noisy pixels above which the pixel has moved.
-_DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
         At most 100 poses of each regime, with registered frames; the given sample and None for renderings.
     """
     first = evenly(len(sample), _FRAMES)
-    recorded = [are_recorded(_planes(_thinned(camera)[first])) for camera in sample.images]
+    recorded = [are_recorded(camera_planes(_thinned(camera)[first])) for camera in sample.images]
     if not any(recorded):
         return sample, None
     regimes = [sample.rows(regime) for regime in np.unique(sample.regime)]
@@ -144,18 +142,18 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
     with progress("registering, frames", len(rows) * sum(recorded), show=show) as update:
         for is_recorded, camera in zip(recorded, sample.images, strict=True):
             if is_recorded:
-                frames = _planes(_shrunk(camera, first)).to(device_kind())
+                frames = camera_planes(_shrunk(camera, first)).to(device_kind())
                 registration = _registration(frames)
                 composites, areas = [], []
                 chunk = max(1, _PIXELS // frames[0].numel())
                 for start in range(0, len(rows), chunk):
-                    frames = _planes(_shrunk(camera, rows[start : start + chunk])).to(device_kind())
+                    frames = camera_planes(_shrunk(camera, rows[start : start + chunk])).to(device_kind())
                     composites.append(registration.composite(frames).cpu())
                     areas.append(changed_areas(composites[-1], registration.background, frames.shape[1])[:, 0])
                     done += len(frames)
                     update(done)
                 images.append(_without_bars(_images(torch.cat(composites), camera.ndim), camera.shape[1:3]))
-                levels.append(_noise(registration))
+                levels.append(explained_by_noise(registration.noise[registration.inside]))
                 crowds.append(crowded(np.concatenate(areas)))
             else:
                 images.append(camera[rows])
@@ -199,19 +197,7 @@ def _without_bars(images: Images, size: tuple[int, int]) -> Images:
     return images[:, top : top + height, left : left + width]
 
 
-def _noise(registration: Registration) -> float:
-    """Greatest difference of two frames that noise explains, grey levels."""
-    deviation = 255 * float(registration.noise[registration.inside].median())
-    return max(float(CHANGED), _DEVIATIONS * 2**0.5 * deviation)
-
-
-def _planes(images: Images) -> Tensor:
-    """Images of one camera → planes (n, C, H, W)."""
-    planes = torch.from_numpy(images)
-    return planes.unsqueeze(1) if planes.ndim == 3 else planes.permute(0, 3, 1, 2).contiguous()
-
-
 def _images(planes: Tensor, axes: int) -> Images:
-    """The inverse of `_planes`."""
+    """The inverse of `camera_planes`."""
     images: Images = (planes.squeeze(1) if axes == 3 else planes.permute(0, 2, 3, 1)).contiguous().numpy()
     return images

@@ -1,19 +1,15 @@
 """What moves in the images of one camera: where frames differ from the median over all frames."""
 
 import numpy as np
-import torch
 from PIL import Image
 from scipy import ndimage
-from torch import Tensor
 
 from ropes.common.arrays import Bools, Images
-from ropes.models.frame_changes import CHANGED, are_recorded
+from ropes.models.frame_changes import CHANGED, are_recorded, camera_planes, explained_by_noise
 from ropes.models.registration import Registration
 
 #: Longer side of the images that are compared, pixels.
 SIDE = 128
-#: Standard deviations of the difference of two noisy pixels above which the pixel has moved.
-_DEVIATIONS = 3.0
 
 
 def small(images: Images, side: int = SIDE) -> Images:
@@ -35,21 +31,14 @@ def moving_parts(images: Images) -> Bools:
     Args:
         images: uint8 (n, H, W), or (n, H, W, 3) in colour.
     """
-    planes = _planes(images)
+    planes, least = camera_planes(images), float(CHANGED)
     if are_recorded(planes):
         registration = Registration.of_camera(planes)
         planes, background = registration.composite(planes), registration.background
-        noise = 255 * float(registration.noise.median())
+        least = explained_by_noise(registration.noise)
         difference = (planes.float() - 255 * background).abs().amax(1).numpy()
     else:
         difference = (planes.float() - planes.float().median(dim=0).values).abs().amax(1).numpy()
-        noise = 0.0
-    moved = difference > max(float(CHANGED), _DEVIATIONS * 2**0.5 * noise)
+    moved = difference > least
     near = np.ones((1, 3, 3), np.bool_)
     return np.asarray(ndimage.binary_opening(ndimage.binary_closing(moved, near) | moved, near))
-
-
-def _planes(images: Images) -> Tensor:
-    """Images of one camera → planes (n, C, H, W)."""
-    planes = torch.from_numpy(images)
-    return planes.unsqueeze(1) if planes.ndim == 3 else planes.permute(0, 3, 1, 2).contiguous()

@@ -1,6 +1,6 @@
 """Chooses images of a data set with known joint angles, and the arm that they show."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -103,8 +103,3 @@ def read_posed_images(
         angles=angles,
         at=at,
     )
-
-
-def with_noise(posed: PosedImages, degrees: float, rng: np.random.Generator) -> PosedImages:
-    """The same images with errors added to the angles, normal with this standard deviation, as an estimator makes."""
-    return replace(posed, angles=posed.angles + np.radians(degrees) * rng.normal(size=posed.angles.shape))
