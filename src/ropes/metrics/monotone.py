@@ -1,11 +1,16 @@
 """The monotone map from readings of an angle to its known distribution."""
 
+from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ropes.metrics.correlation import Floats
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PchipInterpolator
 
 #: Probability bins whose means are matched; finer in both tails, where the map is nonlinear.
 _EDGES = np.array([0, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1])
@@ -61,12 +66,18 @@ def bend(values: ArrayLike, knots: Floats) -> Floats:
 
     Between the knots it is a monotone cubic (PCHIP); beyond them it is the line through the last two.
     """
-    from scipy.interpolate import PchipInterpolator
-
     x, (inputs, outputs) = np.asarray(values, dtype=np.float64), knots
     inside = np.clip(x, inputs[0], inputs[-1])
     slopes = np.diff(outputs)[[0, -1]] / np.diff(inputs)[[0, -1]]
-    return np.asarray(PchipInterpolator(inputs, outputs)(inside) + (x - inside) * np.where(x < inputs[0], *slopes))
+    return np.asarray(_cubic(tuple(inputs), tuple(outputs))(inside) + (x - inside) * np.where(x < inputs[0], *slopes))
+
+
+@lru_cache(maxsize=256)
+def _cubic(inputs: tuple[float, ...], outputs: tuple[float, ...]) -> "PchipInterpolator":
+    """The monotone cubic through knots; to construct it takes twenty times as long as to evaluate it at one value."""
+    from scipy.interpolate import PchipInterpolator
+
+    return PchipInterpolator(inputs, outputs)
 
 
 def _bin_means(values: Floats) -> Floats:

@@ -17,44 +17,51 @@ NEAR, _BETTER = 2, 1.5
 _GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
 
 
-def robust_fit(
-    frames: Tensor,
-    background: Tensor,
-    weight: Tensor,
-    size: tuple[int, int],
-    scales: Sequence[float] = SCALES,
-    solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve,
-) -> Tensor:
-    """Fit frames at half their resolution by iteratively reweighted least squares, see `Registration`.
+class RobustFit:
+    """Fits frames at half their resolution by iteratively reweighted least squares, see `Registration`.
 
     Args:
-        frames: in units of white, (n, V, C, h, w).
         background: in units of white, (V, C, h, w).
-        weight: of each pixel, (n, V, C, h, w).
         size: height and width at the full resolution, pixels.
-        scales: σ of each iteration.
         solve: of linear equations.
-
-    Returns:
-        a and b of each channel, then dy, dx and θ in pixels at the full resolution, (n, V, 2 C + 3).
     """
-    channels = frames.shape[2]
-    count = 2 * channels + 3
-    design = _design(background, size)
-    products = (design[..., :, None] * design[..., None, :]).flatten(2)
-    target, weight = frames.flatten(2), weight.flatten(2)
-    prior = torch.zeros(count, device=frames.device)
-    prior[:channels] = 1
-    expected = torch.tensor([_GAIN] * channels + [_OFFSET] * channels + [_SHIFT] * 3, device=frames.device)
-    ridge = torch.diag(expected**-2)
-    fitted = prior.expand(*target.shape[:2], count)
-    for scale in scales:
-        residual = target - torch.einsum("vpk,nvk->nvp", design, fitted)
-        robust = weight * robust_weight(residual / scale)
-        left = torch.einsum("nvp,vpk->nvk", robust, products).unflatten(-1, (count, count)) + scale**2 * ridge
-        right = torch.einsum("nvp,vpk->nvk", robust * target, design) + scale**2 * (ridge @ prior)
-        fitted = solve(left, right)
-    return fitted
+
+    def __init__(
+        self,
+        background: Tensor,
+        size: tuple[int, int],
+        solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve,
+    ) -> None:
+        channels, device = background.shape[1], background.device
+        self._solve, self._design = solve, _design(background, size)
+        self._products = (self._design[..., :, None] * self._design[..., None, :]).flatten(2)
+        expected = torch.tensor([_GAIN] * channels + [_OFFSET] * channels + [_SHIFT] * 3, device=device)
+        self._ridge = torch.diag(expected**-2)
+        self._prior = torch.zeros(len(expected), device=device)
+        self._prior[:channels] = 1
+
+    def __call__(self, frames: Tensor, weight: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
+        """Fit frames.
+
+        Args:
+            frames: in units of white, (n, V, C, h, w).
+            weight: of each pixel, (n, V, C, h, w).
+            scales: σ of each iteration.
+
+        Returns:
+            a and b of each channel, then dy, dx and θ in pixels at the full resolution, (n, V, 2 C + 3).
+        """
+        design, products, ridge, prior = self._design, self._products, self._ridge, self._prior
+        count = design.shape[-1]
+        target, weight = frames.flatten(2), weight.flatten(2)
+        fitted = prior.expand(*target.shape[:2], count)
+        for scale in scales:
+            residual = target - torch.einsum("vpk,nvk->nvp", design, fitted)
+            robust = weight * robust_weight(residual / scale)
+            left = torch.einsum("nvp,vpk->nvk", robust, products).unflatten(-1, (count, count)) + scale**2 * ridge
+            right = torch.einsum("nvp,vpk->nvk", robust * target, design) + scale**2 * (ridge @ prior)
+            fitted = self._solve(left, right)
+        return fitted
 
 
 def composed(first: Tensor, then: Tensor, channels: int) -> Tensor:

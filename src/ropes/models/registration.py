@@ -10,11 +10,11 @@ from torch.nn import functional
 from ropes.models.alignment import (
     SCALES,
     WIDE_SCALES,
+    RobustFit,
     composed,
     inside_bars,
     nearest_inside,
     other_place,
-    robust_fit,
     robust_weight,
     sampling_grid,
 )
@@ -239,19 +239,18 @@ class Registration(nn.Module):
         Returns:
             (n, V, 2 C + 3).
         """
-        fitted = self._fit(levels, WIDE_SCALES if self.accurate else SCALES)
-        for _ in range(_ACCURATE_REFITS if self.accurate else 1):
-            fitted = composed(fitted, self._fit(self._registered(levels, fitted)), self.channels)
-        return fitted
-
-    def _fit(self, levels: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
-        """One robust linear fit of frames at half their resolution, see `estimate`."""
-        halved = functional.avg_pool2d(levels, 2)
-        weight = self._weight(halved)
-        background = self._by_channel(functional.avg_pool2d(self.background[None], 2))[0]
         height, width = levels.shape[-2:]
-        frames, weight = self._by_channel(halved), self._by_channel(weight)
-        return robust_fit(frames, background, weight, (height, width), scales, self._solve)
+        background = self._by_channel(functional.avg_pool2d(self.background[None], 2))[0]
+        fit = RobustFit(background, (height, width), self._solve)
+
+        def fitted_once(frames: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
+            halved = functional.avg_pool2d(frames, 2)
+            return fit(self._by_channel(halved), self._by_channel(self._weight(halved)), scales)
+
+        fitted = fitted_once(levels, WIDE_SCALES if self.accurate else SCALES)
+        for _ in range(_ACCURATE_REFITS if self.accurate else 1):
+            fitted = composed(fitted, fitted_once(self._registered(levels, fitted)), self.channels)
+        return fitted
 
     def _weight(self, halved: Tensor) -> Tensor:
         """Weight of each pixel of frames at half their resolution, (n, P, h, w): 0 for black and saturated pixels."""

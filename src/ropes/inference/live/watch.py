@@ -4,10 +4,12 @@ A thread for each source decodes and shrinks images.  The loop estimates the new
 """
 
 import os
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,6 +31,8 @@ _LEAD, _WINDOW = 0.2, 2.0
 IMAGE_TIMEOUT = 10.0
 #: Number of estimates of the latency's percentile.
 _LATENCIES = 300
+#: Seconds for which a decoding thread keeps the estimating one waiting; Python's default is 0.005.
+_SWITCH_INTERVAL = 0.001
 #: Threads of the network at most.
 _MOST_THREADS = 4
 
@@ -143,13 +147,14 @@ class Watch:
             threading.Thread(target=self._feed, args=(source, start), daemon=True).start()
         speed, last = _Speed(), start
         try:
-            while seconds is None or time.monotonic() - start < seconds:
-                found = self._board.take(timeout=0.2)
-                if found is None:
-                    self._check_silence(last, start)
-                    continue
-                last = time.monotonic()
-                yield self._estimate(found, speed)
+            with _switch_interval(_SWITCH_INTERVAL):
+                while seconds is None or time.monotonic() - start < seconds:
+                    found = self._board.take(timeout=0.2)
+                    if found is None:
+                        self._check_silence(last, start)
+                        continue
+                    last = time.monotonic()
+                    yield self._estimate(found, speed)
         finally:
             self._stopped.set()
 
@@ -224,6 +229,17 @@ class Watch:
 def limit_threads(sources: int) -> None:
     """Leave a core for each source; one pose does not become faster with more than four threads."""
     torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) - sources)))
+
+
+@contextmanager
+def _switch_interval(seconds: float) -> Iterator[None]:
+    """Set the interval after which Python runs another thread that waits."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 class _Speed:
