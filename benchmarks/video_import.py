@@ -1,16 +1,18 @@
-"""Measures the speed and the memory of `ropes import` for a short and a long video.
+"""Measures the speed and the memory of `ropes import` for a short and a long video, and for two cameras in AV1.
 
     python -m benchmarks.video_import [--seconds 60] [--out results/video-import.json] [--page]
 
 An H.264 video of 640x480 pixels and 30 frames a second is generated: a bar that turns from pose to pose and stands
-still in each, with noise. The log contains commands only. Every image is therefore decoded and searched for dwells and
-for motion. Wall-clock time and processor time are shown; other work on the machine lengthens the former. With --page,
-the table is written to docs/data.md.
+still in each, with noise. The same images are written in AV1 as LeRobot writes them, with a key frame every second
+frame, and imported as those of two cameras. The log contains commands only. Every image is therefore decoded and
+searched for dwells and for motion. Wall-clock time and processor time are shown; other work on the machine lengthens
+the former. With --page, the table is written to docs/data.md.
 """
 
 import csv
 import multiprocessing
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -33,6 +35,8 @@ MOVE, STILL = 15, 45
 NAMES = ("observational", "elbow/1", "elbow/2")
 #: How many times as long the long video is.
 LONGER = 8
+#: Encoders and their options; LeRobot's for AV1.
+H264, AV1 = ("libx264", {"preset": "veryfast"}), ("libsvtav1", {"g": "2", "crf": "30", "preset": "12"})
 
 
 def image(angle: float, ground: NDArray[np.uint8], noise: NDArray[np.int16]) -> NDArray[np.uint8]:
@@ -44,7 +48,7 @@ def image(angle: float, ground: NDArray[np.uint8], noise: NDArray[np.int16]) -> 
     return np.clip(np.asarray(picture, dtype=np.int16) + noise, 0, 255).astype(np.uint8)
 
 
-def write_video(path: Path, seconds: int) -> None:
+def write_video(path: Path, seconds: int, encoder: tuple[str, Mapping[str, str]] = H264) -> None:
     """Write the video, and the log of commands beside it."""
     av, rng = import_extra("av"), np.random.default_rng(0)
     ground = np.broadcast_to(np.linspace(40, 120, WIDTH)[:, None], (HEIGHT, WIDTH, 3)).astype(np.uint8)
@@ -52,7 +56,7 @@ def write_video(path: Path, seconds: int) -> None:
     poses = max(1, round(seconds * RATE / (MOVE + STILL) / len(NAMES))) * len(NAMES)
     angles = rng.uniform(-1.2, 1.2, poses)
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=RATE, options={"preset": "veryfast"})
+        stream = container.add_stream(encoder[0], rate=RATE, options=dict(encoder[1]))
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         last = 0.0
         for number, angle in enumerate(angles):
@@ -83,6 +87,14 @@ def write_repeated(path: Path, times: int, out: Path) -> None:
     _write_log(out, angles * times)
 
 
+def write_cameras(path: Path, seconds: int) -> None:
+    """Write a folder of two videos in AV1 with the log beside them."""
+    path.mkdir()
+    write_video(path / "left.mp4", seconds, AV1)
+    shutil.copy(path / "left.mp4", path / "right.mp4")
+    (path / "left.csv").rename(path / "log.csv")
+
+
 def _write_log(path: Path, angles: Iterable[float]) -> None:
     """Write the table of commands beside a video."""
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as table:
@@ -93,11 +105,12 @@ def _write_log(path: Path, angles: Iterable[float]) -> None:
         )
 
 
-def measured(path: Path, out: Path) -> dict[str, float]:
-    """Import in this process: seconds of the clock and of the processor, poses, peak of resident memory in MB."""
+def measured(path: Path, out: Path) -> dict[str, Any]:
+    """Import in this process: seconds of the clock and of the processor, peak of resident memory in MB."""
     clock, processor = time.monotonic(), time.process_time()
     imported = import_recording(path, out=out, options=ImportOptions(), progress=False)
     return {
+        "codec": "AV1, two cameras" if path.is_dir() else "H.264",
         "clock_seconds": time.monotonic() - clock,
         "processor_seconds": time.process_time() - processor,
         "video_seconds": sum(map(len, imported.plan.grouped.episodes)) * (MOVE + STILL) / RATE,
@@ -109,7 +122,7 @@ def written(found: Mapping[str, Any]) -> str:
     """The table of the page, and what it is of."""
     lines = [
         [
-            f"{row['video_seconds']:.0f} s",
+            f"{row['video_seconds']:.0f} s, {row['codec']}",
             f"{row['clock_seconds']:.1f} s",
             f"{row['video_seconds'] / row['clock_seconds']:.1f}",
             f"{row['video_seconds'] / row['processor_seconds']:.1f}",
@@ -134,7 +147,9 @@ def main() -> None:
         short, long = Path(folder, "short.mp4"), Path(folder, "long.mp4")
         write_video(short, arguments.seconds)
         write_repeated(short, LONGER, long)
-        rows = [pool.apply(measured, (path, Path(folder, path.stem))) for path in (short, long)]
+        write_cameras(cameras := Path(folder, "cameras"), arguments.seconds)
+        sources = short, long, cameras
+        rows = [pool.apply(measured, (path, Path(folder, "data", path.stem))) for path in sources]
     found = {"rows": rows, **described(began)}
     keep(found, "video-import", written(found), arguments.out, PAGE if arguments.page else None)
 

@@ -32,8 +32,9 @@ def test_live_tables_name_filters_and_latencies() -> None:
 
 
 def test_import_is_compared_with_real_time() -> None:
-    row = {"video_seconds": 42.0, "clock_seconds": 5.0, "processor_seconds": 8.4, "memory_mb": 347.0}
-    assert "| 42 s | 5.0 s | 8.4 | 5.0 | 347 MB |" in video_import.written({**OF, "rows": [row]})
+    seconds = {"video_seconds": 42.0, "clock_seconds": 5.0, "processor_seconds": 8.4}
+    row = {"codec": "H.264", **seconds, "memory_mb": 347.0}
+    assert "| 42 s, H.264 | 5.0 s | 8.4 | 5.0 | 347 MB |" in video_import.written({**OF, "rows": [row]})
 
 
 def test_both_runtimes_are_in_the_table() -> None:
