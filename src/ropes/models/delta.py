@@ -57,6 +57,10 @@ class DeltaNetwork(nn.Module):
     aggregation.  Effect: on single objects the mean delta is classified worse by .02 and .03 under the two shifts (one
     seed, docs/deltas.md).
 
+    Deviation: patches are projected as whole images are, and each of the two models has its own classifier.  Why: the
+    summary compares the two as methods of their own.  Effect: not measured; the summary's diagram has a projector for
+    whole images alone, and one classifier for the deltas of both models.
+
     Args:
         config: its shape.
         channels: of the images.
