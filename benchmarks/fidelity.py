@@ -43,6 +43,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     ),
     "supervised": ("methods/supervised/blocks.py", "models/angles.py", "methods/supervised/recipe.py"),
     "disentanglement": (
+        "evaluation/factor_latents.py",
         "evaluation/factors.py",
         "methods/vae/fit.py",
         "methods/vae/stage.py",

@@ -46,7 +46,8 @@ _OF_THE_PAPER: dict[str, dict[Preset, str]] = {
     },
     "ropes@eq3": {
         "compact": "smaller networks than the paper's, density ratios of three classes that learn from codes with "
-        f"noise, one AE2 for all joints, and λ chosen on held-out anchors; {_CLEAN}, as the paper's",
+        "noise, one AE2 for all joints that learns from a sixth of the samples of ropes, one joint's term a step, and "
+        f"λ chosen on held-out anchors; {_CLEAN}, as the paper's",
         "paper": "the paper's sizes, with one AE2 for all joints",
     },
 }

@@ -123,8 +123,8 @@ def panda_setting(name: str) -> Setting:
     Deviation: the single camera has pitch 0°, and two cameras have −30°, as panda-gym's default; each camera is 1.4 m
     from the nearest target point for which the whole arm is in the image in every pose.  Why: the paper gives only the
     yaw of its two cameras, and only at pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.
-    Effect: not measured.
-
+    Effect: not measured.  With six joints one camera has another target, so its errors do not compare with those of
+    panda-1c-independent.
     """
     cameras: tuple[Camera, ...] = _TWO_CAMERAS
     if name == "panda-1c-independent":

@@ -75,9 +75,10 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
     encoders of other kinds and ground-truth masks.  Why: the summary does not describe them.  Effect: the paper's claim
     to exceed masks is not tested.
 
-    Deviation: weights are chosen on pairs in distribution, and compact training has 8,000 simulated pairs.  Why:
-    choosing on a shifted split would leave no test of the shift.  Effect: the reference logs its shifted split as its
-    validation and trains on 5,000 pairs, so rows of the two are chosen and trained differently.
+    Deviation: weights are chosen on pairs in distribution, and compact training has 8,000 simulated pairs,
+    that on recorded data all pairs of the scenes that are not held out.  Why: choosing on a shifted split would leave
+    no test of the shift.  Effect: the reference logs its shifted split as its validation and trains on 5,000 pairs, so
+    rows of the two are chosen and trained differently.
 
     Deviation: rows "with crops" of the compact preset train on random crops and mirrored pairs, which the summary does
     not mention.  Why: they help on new objects.  Effect: on new objects deltas gain .03, with an interval around
