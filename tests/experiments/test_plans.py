@@ -218,6 +218,7 @@ def test_trial_is_a_hundredth_of_an_experiment(name: str) -> None:
         small = trial.recipes[label]
         assert small.shape == recipe.shape
         assert getattr(small, "warm_up", 0) <= getattr(recipe, "warm_up", 0) / 100
+        assert getattr(small, "cleaner_samples", 0) == getattr(recipe, "cleaner_samples", 0) / 100
         stages = {name: value for name, value in vars(recipe).items() if isinstance(value, Optimisation)}
         if not getattr(recipe, "foreign", 0):
             stages.pop("student", None)  # which is not fitted

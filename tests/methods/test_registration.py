@@ -17,11 +17,10 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import predict_lines
 from ropes.methods.fit import fit
-from ropes.methods.passers_by import fit as passers_by
-from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import Optimisation
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.supervised import fit as supervised
+from ropes.methods.training.loop import SUMMARY
 from ropes.methods.training.registration import read_registration
 from ropes.methods.uncertainty.annotations import reasons, unreadable
 from ropes.methods.uncertainty.drift import Drift
@@ -234,13 +233,24 @@ def test_fit_with_excluded_poses_still_has_intervals(method: str, tmp_path: Path
     assert Estimator.load(tmp_path / "run").intervals is not None
 
 
-def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
-    visited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.any_processor
+@pytest.mark.parametrize(("method", "first"), [("ldr", "encoder"), ("jointnet", "pretraining"), ("ropes", "ae1")])
+def test_cleaner_trains_on_the_samples_of_the_recipe_and_all_stages_again_when_they_change(
+    method: str, first: str, visited: Path, tmp_path: Path
 ) -> None:
-    short = replace(cleaner_stage.OPTIMISATION, min_samples=25_600)
-    for module in (cleaner_stage, passers_by):
-        monkeypatch.setattr(module, "OPTIMISATION", short)
-    fit(visited, tmp_path / "run", tiny.short(tiny.encoder_recipe(), epochs=2), 0, method="anchored", show=False)
+    fingerprints = set()
+    for steps in (15, 17):
+        recipe = replace(tiny.short(tiny.recipe_of(method), epochs=0.1), cleaner_samples=64 * steps)
+        fit(visited, tmp_path / "run", recipe, 0, method=method, show=False)
+        cleaner, later = (json.loads((tmp_path / "run" / each / SUMMARY).read_text()) for each in ("cleaner", first))
+        assert cleaner["history"]["steps"][-1] == steps
+        fingerprints |= {cleaner["fingerprint"], later["fingerprint"]}
+    assert len(fingerprints) == 4
+
+
+def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(visited: Path, tmp_path: Path) -> None:
+    recipe = tiny.short(tiny.encoder_recipe(cleaner_samples=25_600), epochs=2)
+    fit(visited, tmp_path / "run", recipe, 0, method="anchored", show=False)
     registration = read_registration(tmp_path / "run")
     assert registration is not None
     assert registration.cleaner is not None

@@ -19,8 +19,6 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict
 from ropes.methods.anchored.reader import finished_network
 from ropes.methods.fit import fit
-from ropes.methods.passers_by import fit as passers_by
-from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import EncoderRecipe, encoder_recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.run import RUN_FILE, Run
 from ropes.methods.training.registration import read_registration
@@ -91,13 +89,7 @@ def test_window_run_is_evaluated_under_occlusion_and_packaged(run: Path, data: P
 
 
 @pytest.mark.slow
-def test_a_recording_is_registered_and_cleaned_at_both_sizes(
-    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = replace(cleaner_stage.OPTIMISATION, min_samples=1_280)
-    for module in (cleaner_stage, passers_by):
-        monkeypatch.setattr(module, "OPTIMISATION", short)
-
+def test_a_recording_is_registered_and_cleaned_at_both_sizes(tmp_path: Path, cache_home: Path) -> None:
     def visited(blobs: np.ndarray) -> np.ndarray:
         rng = np.random.default_rng(1)
         for place in np.argwhere(rng.random(blobs.shape[:3]) < 0.25):
@@ -105,7 +97,14 @@ def test_a_recording_is_registered_and_cleaned_at_both_sizes(
         return film(blobs)
 
     data = tiny_window.write_data(tmp_path / "data", anchors=60, tests=60, change=visited)
-    fit(data, tmp_path / "run", tiny.short(tiny_window.recipe(foreign=0.0)), 0, method="anchored", show=False)
+    fit(
+        data,
+        tmp_path / "run",
+        tiny.short(tiny_window.recipe(foreign=0.0, cleaner_samples=1_280)),
+        0,
+        method="anchored",
+        show=False,
+    )
     registration = read_registration(tmp_path / "run")
     assert isinstance(registration, ZoomedRegistration)
     assert registration.background.shape == (2, SIDE, SIDE)

@@ -184,8 +184,8 @@ class Reproduce:
     mesh: Literal["simplified", "full"] | None = None
     """Visual meshes of arms, as in ropes simulate. If omitted: full with --preset paper, otherwise simplified."""
     trial: bool = False
-    """Run all stages with 1% of the data and of the training steps, and networks of full size: shows in minutes
-    whether the experiment runs on this machine, such as --preset paper without a GPU."""
+    """Run all stages, the cleaner of passers-by too, with 1% of the data and of the training steps, and networks of
+    full size: shows in minutes whether the experiment runs on this machine, such as --preset paper without a GPU."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))

@@ -200,6 +200,8 @@ def _on_trial(recipe: Recipe) -> Recipe:
             changes[each.name] = _share_of(value, _TRIAL_ANCHORS)
         elif each.name == "warm_up":
             changes[each.name] = round(_TRIAL_SHARE * value)
+        elif each.name == "cleaner_samples":
+            changes[each.name] = _share_of(value, 0)
     return replace(recipe, **changes)
 
 

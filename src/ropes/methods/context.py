@@ -14,7 +14,7 @@ from torch import Tensor
 from ropes.common.files import as_json, sha256, write_json
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
-from ropes.methods.recipe import input_size
+from ropes.methods.recipe import CLEANER_SAMPLES, cleaner_samples_of, input_size
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, is_finished, link_training, starts_over, train
@@ -101,6 +101,8 @@ class Context:
         if self.registration is not None:
             content += ["registered", VERSION, CLEANER if self.registration.is_cleaned else None]
             content += ["pushed"] if self.registration.is_pushed else []
+            samples = cleaner_samples_of(self.run.recipe)
+            content += ["cleaner", samples] if self.registration.is_cleaned and samples != CLEANER_SAMPLES else []
             content += ["followed"] if self.registration.earlier else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

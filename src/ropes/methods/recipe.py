@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Protocol, get_args, get_type_hints
 
 from ropes.models.shapes import EncoderConfig, is_stored, with_tuples
 
+#: Default of the recipes' `cleaner_samples`.
+CLEANER_SAMPLES = 38_400
+
 
 class Shape(Protocol):
     """The shape of the network that reads the images."""
@@ -28,6 +31,12 @@ def anchors_of(recipe: Any) -> int | None:
     """Number of the first anchors that a recipe learns from; None for all."""
     anchors: int | None = getattr(recipe, "anchors", None)
     return anchors
+
+
+def cleaner_samples_of(recipe: Any) -> int:
+    """Least number of poses that a recipe trains the cleaner of passers-by on; the default for recipes without it."""
+    samples: int = getattr(recipe, "cleaner_samples", CLEANER_SAMPLES)
+    return samples
 
 
 class Recipe(Protocol):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ropes.errors import UserError, require_name
 from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_anchors
-from ropes.methods.recipe import renamed
+from ropes.methods.recipe import CLEANER_SAMPLES, renamed
 from ropes.models.shapes import EncoderConfig, added
 
 #: Side in pixels of the parts in which `ropes.models.student` detects foreign objects.
@@ -31,6 +31,7 @@ class EncoderRecipe:
         anchors: train on the first N anchors only, or the first N chains of moves; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
+        cleaner_samples: train the cleaner of a recording with passers-by on at least this many poses.
         foreign: fraction of poses with synthetic occluders in the training of the student; 0 disables the student.
         student: optimiser of the student; samples are poses. Ignored without a student.
         shards_in_window: draw batches from windows of N shards, which are fetched and decoded one after the other, for
@@ -48,12 +49,13 @@ class EncoderRecipe:
     anchors: int | None = None
     random_erasing: float = renamed("erased", 0.0)
     registration: bool = True
+    cleaner_samples: int = added(CLEANER_SAMPLES)
     foreign: float = 0.0
     student: Optimisation = field(default_factory=lambda: _STUDENT)
     shards_in_window: int | None = added(None)
 
     def __post_init__(self) -> None:
-        require("at least 0", self, "anchor_weight")
+        require("at least 0", self, "anchor_weight", "cleaner_samples")
         if not isinstance(self.anchor_warmup_poses, int) or self.anchor_warmup_poses < 0:
             raise UserError(f"anchor_warmup_poses must be a whole number, at least 0, got {self.anchor_warmup_poses}")
         if not 0 <= self.anchor_warmup_fraction < 1:

@@ -1,5 +1,7 @@
 """Removes passers-by from the registered frames of a fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,6 +11,7 @@ from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
 from ropes.methods.passers_by.stage import OPTIMISATION, CleanerStage
+from ropes.methods.recipe import cleaner_samples_of
 from ropes.methods.training.initial_weights import seeded
 from ropes.methods.training.registration import CLEANER_FOLDER, new_cleaner, without_doubted
 from ropes.methods.training.sampling import EpochShuffle
@@ -45,7 +48,7 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
 
     stage = CleanerStage(
         network,
-        steps=OPTIMISATION.steps(len(kept)),
+        steps=replace(OPTIMISATION, min_samples=cleaner_samples_of(context.run.recipe)).steps(len(kept)),
         seed=context.seed("cleaner"),
         held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
     )

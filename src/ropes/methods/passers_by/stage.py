@@ -11,10 +11,8 @@ from ropes.methods.student.stage import foreign_parts
 from ropes.methods.training.best_weights import BestWeightsStage
 from ropes.models.cleaner import Cleaner
 
-#: Optimiser; samples are poses.
-OPTIMISATION = Optimisation(
-    epochs=1, min_samples=38_400, batch=64, learning_rate=4e-3, weight_decay=0.01, clip=1.0, schedule="one-cycle"
-)
+#: Optimiser; samples are poses, at least `cleaner_samples` of the recipe.
+OPTIMISATION = Optimisation(epochs=1, batch=64, learning_rate=4e-3, weight_decay=0.01, clip=1.0, schedule="one-cycle")
 #: Share of the objects that are behind the arm, and of those that are as tall as people.
 _BEHIND, _TALL = 0.5, 0.5
 #: Weight of the parts that show the arm alone.

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from ropes.errors import UserError, require_name
 from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require
-from ropes.methods.recipe import renamed
+from ropes.methods.recipe import CLEANER_SAMPLES, renamed
 from ropes.models.shapes import ADDED, CODE_SIDE, AE1Config, AE2Config, EncoderConfig, LDRConfig, added
 
 #: Name of the AE2 of all joints.
@@ -76,6 +76,7 @@ class RopesRecipe:
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
         registration: register frames to their camera's background, where light, camera position or noise vary.
+        cleaner_samples: train the cleaner of a recording with passers-by on at least this many poses.
         foreign: fraction of images with synthetic occluders in the training of a student, which reproduces the
             coordinates from images; 0 disables the student, as in the paper.
         student_encoder: shape of the student, whose images are as large as AE1's; the default has 32
@@ -108,6 +109,7 @@ class RopesRecipe:
     search_share: float = 0.25
     val_fraction: float = renamed("held_out", 0.1)
     registration: bool = True
+    cleaner_samples: int = added(CLEANER_SAMPLES)
     foreign: float = added(0.0)
     student_encoder: EncoderConfig = field(default=_STUDENT_ENCODER, metadata=ADDED)
     student: Optimisation = field(default=_STUDENT, metadata=ADDED)
@@ -121,7 +123,7 @@ class RopesRecipe:
             raise UserError(f"ldr_shares must differ in six digits, got {self.ldr_shares}")
         require("above 0 and below 1", self, "search_share", "val_fraction")
         weights = ("logit_weight", "decoded_logit_weight", "score_weight")
-        require("at least 0", self, "sparsity_rows", *weights, "code_noise", "softplus_beta")
+        require("at least 0", self, "sparsity_rows", *weights, "code_noise", "softplus_beta", "cleaner_samples")
         require("positive", self, "dense_layers")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")

@@ -223,7 +223,7 @@ def _fit_angles(
         jitter=jitter_of(context.registration) if isinstance(network, AngleCNN) else None,
     )
     version = [NETWORK] if isinstance(network, AngleCNN) else []
-    settings = recipe_to_dict(recipe, without=("registration",))
+    settings = recipe_to_dict(recipe, without=("registration", "cleaner_samples"))
     if stage.jitter is not None:
         settings["jitter"] = JITTER
     fingerprint = context.digest("angles", settings, context.run.angles_checksum, *version)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from ropes.errors import UserError, require_name
 from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_anchors
-from ropes.methods.recipe import renamed
+from ropes.methods.recipe import CLEANER_SAMPLES, renamed
 from ropes.models.shapes import EncoderConfig, ViTConfig, added
 
 #: Fractions of the labels in the paper's Table 2, and JointNet's epochs for each (App. H).
@@ -25,6 +25,7 @@ class CNNRecipe:
         anchors: train on poses of the first N anchors, or chains of moves, only; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
+        cleaner_samples: train the cleaner of a recording with passers-by on at least this many poses.
     """
 
     preset: Preset
@@ -35,6 +36,7 @@ class CNNRecipe:
     anchors: int | None = added(None)
     random_erasing: float = renamed("erased", 0.0)
     registration: bool = True
+    cleaner_samples: int = added(CLEANER_SAMPLES)
 
     def __post_init__(self) -> None:
         _require_fractions(self)
@@ -64,6 +66,7 @@ class JointNetRecipe:
         val_fraction: fraction of the anchors held out: their images in pre-training, their labels for early stopping.
         random_erasing: fraction of the labelled images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
+        cleaner_samples: train the cleaner of a recording with passers-by on at least this many poses.
     """
 
     preset: Preset
@@ -77,6 +80,7 @@ class JointNetRecipe:
     val_fraction: float = renamed("held_out", 0.1)
     random_erasing: float = renamed("erased", 0.0)
     registration: bool = True
+    cleaner_samples: int = added(CLEANER_SAMPLES)
 
     def __post_init__(self) -> None:
         _require_fractions(self)
@@ -93,6 +97,7 @@ def _require_fractions(recipe: CNNRecipe | JointNetRecipe) -> None:
     require("above 0 and at most 1", recipe, "labels")
     require("above 0 and below 1", recipe, "val_fraction")
     require("between 0 and 1", recipe, "random_erasing")
+    require("at least 0", recipe, "cleaner_samples")
 
 
 def cnn_recipe(preset: str, labels: float = 1.0) -> CNNRecipe:
