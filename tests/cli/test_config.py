@@ -80,6 +80,28 @@ def test_nested_options_change_the_recipe_of_the_method_in_the_file(stub: Stub) 
     assert (recipe.training.epochs, recipe.training.batch) == (3, 208)
 
 
+def test_old_option_names_of_simulate_are_read_from_files(capsys: pytest.CaptureFixture[str]) -> None:
+    file = config("setting: action-pairs\nsamples: 9\nout: D\nthings: 4\n")
+    assert values(["simulate", "--config", str(file)])["objects"] == 4
+    assert capsys.readouterr().err == "ropes: config.yaml: things is now objects\n"
+
+
+def test_old_option_names_of_fit_are_read_from_files(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = stub("ropes.methods.fit.fit")
+    text = "data: D\nout: R\nheld_out: .2\nalone: 9\ntraining: {at_least: 7}\n"
+    assert cli.main(["fit", "--config", str(config(text)), "--alone", "8"]) == 0
+    recipe = calls[0][0][2]
+    assert isinstance(recipe, EncoderRecipe)
+    assert (recipe.val_fraction, recipe.training.min_samples) == (0.2, 7)
+    assert recipe.anchor_warmup_poses == 8  # the command line replaces it, under either name
+    assert capsys.readouterr().err.splitlines() == [
+        "ropes: --alone is now --anchor-warmup-poses",
+        "ropes: config.yaml: held-out is now val-fraction",
+        "ropes: config.yaml: alone is now anchor-warmup-poses",
+        "ropes: config.yaml: training.at-least is now training.min-samples",
+    ]
+
+
 @pytest.mark.parametrize(("typed", "read"), [([], "D"), (["E"], "E")])
 def test_option_without_a_name_may_be_in_the_file(typed: list[str], read: str, stub: Stub) -> None:
     calls = stub("ropes.data.validate.validate")
@@ -116,6 +138,11 @@ def test_lists_of_the_file_do_not_take_words_of_the_command_line(stub: Stub, mon
         ("a: [", "card R", "config.yaml is not valid YAML: "),
         ("a: !!python/object/apply:os.getcwd []", "card R", "config.yaml: unknown option 'a': see ropes card --help"),
         ("seed: 1\nse_ed: 2\nse-ed: 3", "simulate --out D", "config.yaml gives se-ed twice; leave one of them out"),
+        (
+            "erased: .1\nrandom_erasing: .2",
+            "fit --data D --out R",
+            "config.yaml gives random-erasing and its old name erased; leave one of them out",
+        ),
         ("seed: 1\nseed: 2", "simulate --out D", "config.yaml gives seed twice; leave one of them out"),
         ("training: {epochs: 1, epochs: 2}", "fit --data D --out R", "config.yaml gives epochs twice; leave one"),
         ("ranges: [1:2, on]", "simulate --urdf u --joints a b --anchors 1 --out D", "'on' is not LOW:HIGH"),

@@ -14,8 +14,9 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ropes.cli.usage import one_line, options_of
 from ropes.common.hardware import tune_allocator
@@ -153,8 +154,9 @@ def parse(kind: type["Command"], name: str, options: Sequence[str], config: "Con
     from ropes.cli.commands import for_tyro
     from ropes.cli.config import Config, refuse_urls
 
-    options = list(_with_new_names(options, getattr(kind, "renamed", {})))
-    config = config or Config()
+    renamed: Mapping[str, str] = getattr(kind, "renamed", {})
+    options = list(_with_new_names(options, renamed))
+    config = _with_new_entries(config or Config(), renamed)
     words, positional = config.words(kind, options)
     box = io.StringIO()
     try:
@@ -183,6 +185,23 @@ def _with_new_names(options: Sequence[str], renamed: Mapping[str, str]) -> Itera
             print(f"ropes: {old} is now {renamed[old]}", file=sys.stderr)
             word = "=".join([renamed[old], *value])
         yield word
+
+
+def _with_new_entries(config: "Config", renamed: Mapping[str, str]) -> "Config":
+    """A file's options with old names replaced; each replaced name prints a line on standard error.
+
+    Raises:
+        UserError: the file has an option under both names.
+    """
+    values = dict[str, Any]()
+    for old, value in config.values.items():
+        name = renamed.get(f"--{old}", f"--{old}").removeprefix("--")
+        if name != old:
+            if name in config.values:
+                raise UserError(f"{config.file} gives {name} and its old name {old}; leave one of them out")
+            print(f"ropes: {config.file}: {old} is now {name}", file=sys.stderr)
+        values[name] = value
+    return replace(config, values=values)
 
 
 def _user_fault(error: BaseException) -> str | None:
