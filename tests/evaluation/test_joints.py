@@ -11,19 +11,15 @@ from safetensors.torch import load_file, save_file
 from ropes.cli import entry as cli
 from ropes.common.files import read_json
 from ropes.common.seeds import generator
-from ropes.data.dataset import Dataset
 from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
-from ropes.evaluation import joint_protocol, paper, record, results
+from ropes.evaluation import record, results
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import Run
-from ropes.methods.uncertainty.model import Reading
-from ropes.metrics import ProtocolSizes, protocol
+from ropes.metrics import protocol
 from ropes.report.artefacts import load
-from ropes.simulation.corruption import Hiding
 from tests import tiny
-from tests.estimators import estimator_of, places, run_of
 from tests.kills import interrupt
 
 
@@ -155,46 +151,6 @@ def test_occlusions_are_checked_before_the_images_are_read(
     with pytest.raises(UserError, match="give one or more, all different"):
         evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=occlusions)
     assert not (tmp_path / "e").exists()
-
-
-def test_papers_numbers_are_of_images_of_128_pixels_and_of_the_runs_setting(tmp_path: Path) -> None:
-    def of(size: int, setting: str | None) -> bool:
-        run = run_of(setting="panda-2c-independent", image_size=size)
-        return joint_protocol.comparable_with_paper(
-            run, Dataset(tmp_path, {}, {"setting": {"name": setting}} if setting else {})
-        )
-
-    assert of(128, "panda-2c-independent")
-    assert not of(256, "panda-2c-independent")
-    assert not of(128, "panda-2c-causal")
-    assert not of(128, None)
-
-
-def test_papers_numbers_are_beside_rows_of_its_measurement_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    angles = np.random.default_rng(0).normal(size=(80, 2))
-    run = {"setting": "panda-2c-independent", "joints": ("panda_joint2", "panda_joint4")}
-
-    def of(*, fit: int, comparable: bool, hide: Hiding = "square") -> set[bool]:
-        sizes = ProtocolSizes(repeats=2, fit=fit, test=20)
-        tested = joint_protocol.TestedPoses(
-            estimator=estimator_of(places, **run),
-            method="ropes",
-            seed=0,
-            sizes=sizes,
-            angles={"id": angles},
-            images={},
-            comparable=comparable,
-            hide=hide,
-        )
-        condition = "id", 16
-        tested.readings[condition] = Reading(angles, None, None)
-        return {row.paper_mse is not None for row in tested.rows(condition, tested.measured(condition))}
-
-    monkeypatch.setattr(paper, "CALIBRATION_LABELS", 40)
-    assert of(fit=40, comparable=True) == {True}
-    assert of(fit=30, comparable=True) == {False}
-    assert of(fit=40, comparable=False) == {False}
-    assert of(fit=40, comparable=True, hide="object") == {False}
 
 
 def test_folder_with_other_content_is_not_modified(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.data.dataset import Dataset
-from ropes.data.origin import camera_level_of, renderer_of
+from ropes.data.origin import camera_level_of, renderer_of, scene_of
 from ropes.errors import UserError
 from ropes.evaluation import paper
 from ropes.evaluation.drawn_poses import generator_of
@@ -154,7 +154,7 @@ class TestedPoses:
         return rows
 
     def _comparable(self, condition: Condition) -> bool:
-        """Whether the paper's numbers are measured in the same way: image size, setting, occlusion, calibration."""
+        """Whether the paper's numbers are measured in the same way: images, setting, occlusion, calibration."""
         hidden = self.hide == "square" or not condition[1]
         calibrated = self.estimator.is_supervised or self.sizes.fit == paper.CALIBRATION_LABELS
         return self.comparable and hidden and calibrated
@@ -173,9 +173,11 @@ class TestedPoses:
 
 
 def comparable_with_paper(run: Run, dataset: Dataset) -> bool:
-    """Whether test images have the paper's size, in which occlusions are measured, and the setting of the run.
+    """Whether test images have the setting of the run, and both are images as the paper's.
 
-    One line on standard error warns of another setting.
+    These have 128 by 128 pixels, in which occlusions are measured, the scene panda-gym, drawn by PyBullet, and no
+    faults of cameras.  One line on standard error warns of another setting, or says what differs in a setting of the
+    paper.
     """
     setting = (dataset.provenance or {}).get("setting", {}).get("name")
     if setting not in (None, run.setting):
@@ -184,7 +186,26 @@ def comparable_with_paper(run: Run, dataset: Dataset) -> bool:
             "the paper's numbers are left out",
             file=sys.stderr,
         )
-    return setting == run.setting and all(shape[:2] == (_SIDE, _SIDE) for shape in run.shapes)
+    if setting != run.setting or any(shape[:2] != (_SIDE, _SIDE) for shape in run.shapes):
+        return False
+    differs = _differs_from_paper(run, dataset)
+    if differs and setting in paper.SETUPS:
+        print(f"ropes: {differs}; the paper's numbers are left out", file=sys.stderr)
+    return differs is None
+
+
+def _differs_from_paper(run: Run, dataset: Dataset) -> str | None:
+    """What is not as in the paper's images, in words, of test images or of known training images; None for nothing."""
+    for name, theirs, tested, trained in (
+        ("scene", paper.SCENE, scene_of(dataset), run.scene),
+        ("renderer", paper.RENDERER, renderer_of(dataset), run.renderer),
+        ("camera level", paper.CAMERA_LEVEL, camera_level_of(dataset), run.camera_level),
+    ):
+        if tested != theirs:
+            return f"the {name} of {dataset.path} is {tested or 'unknown'}, that of the paper's images {theirs}"
+        if trained not in (None, theirs):
+            return f"the {name} of the training images is {trained}, that of the paper's images {theirs}"
+    return None
 
 
 def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:
@@ -196,8 +217,8 @@ def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:
     """
     found: dict[str, str | None] = {}
     for name, usual, tested, trained in (
-        ("renderer", "pybullet", renderer_of(dataset), run.renderer),
-        ("camera", "clean", camera_level_of(dataset), run.camera_level),
+        ("renderer", paper.RENDERER, renderer_of(dataset), run.renderer),
+        ("camera", paper.CAMERA_LEVEL, camera_level_of(dataset), run.camera_level),
     ):
         found[name] = None if tested == usual else tested
         found[f"trained_{name}"] = None if tested is None or trained == tested else trained

@@ -9,6 +9,7 @@ from typing import NamedTuple
 ONE_CAMERA = "panda-1c-independent"
 TWO_CAMERAS = "panda-2c-independent"
 CAUSAL = "panda-2c-causal"
+SETUPS = ONE_CAMERA, TWO_CAMERAS, CAUSAL
 JOINTS = tuple(f"panda_joint{number}" for number in range(1, 7))
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses of the paper's linear calibration (Section 4).
@@ -19,6 +20,8 @@ LABELLED_IMAGES = {0.01: 2_600, 0.05: 13_000, 0.1: 26_000, 1.0: 260_000}
 ALL_LABELS = LABELLED_IMAGES[1.0]
 #: Anchors that all of the paper's models are trained on (App. C), and the scene of its images.
 ANCHORS, SCENE = 10_000, "panda-gym"
+#: Renderer and level of the cameras' faults of the paper's images.
+RENDERER, CAMERA_LEVEL = "pybullet", "clean"
 
 
 class Published(NamedTuple):
