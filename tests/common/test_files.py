@@ -1,7 +1,10 @@
 import json
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -200,6 +203,53 @@ def test_an_earlier_folder_comes_back_when_the_new_one_cannot_be_named(
         (new / "b").write_text("second")
     assert (target / "a").read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["package"]
+
+
+def killed_while_replacing(target: Path, then: str) -> None:
+    """Kill a process in `replaced_folder`, at a statement of its block."""
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+from ropes.common import files
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+with files.replaced_folder(Path(sys.argv[1])) as new:
+    (new / "half").write_text("half")
+    {then}
+"""
+    found = subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    assert found.returncode == -signal.SIGKILL
+
+
+def test_folders_of_killed_processes_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    target = tmp_path / "package"
+    others = [tmp_path / ".package.settings", tmp_path / ".package-2.abcdefgh.part"]
+    for other in others:
+        other.mkdir()
+    killed_while_replacing(target, "die()")
+    assert len(list(tmp_path.glob(".package.????????.part"))) == 1
+    with files.replaced_folder(target) as new:
+        (new / "a").write_text("whole")
+        with files.replaced_folder(target):  # another process's, which runs meanwhile
+            assert new.is_dir()
+    assert sorted(tmp_path.iterdir()) == sorted([*others, target])
+    assert (target / "a").read_text() == "whole"
+
+
+def test_an_earlier_folder_that_a_killed_process_moved_away_comes_back(tmp_path: Path) -> None:
+    target = tmp_path / "package"
+    with files.replaced_folder(target) as new:
+        (new / "a").write_text("first")
+    killed_while_replacing(target, "new.__class__.rename = lambda a, b: (os.rename(a, b), die())")
+    assert not target.exists()
+
+    def fail() -> None:
+        with files.replaced_folder(target):
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["package"]
+    assert (target / "a").read_text() == "first"
 
 
 def test_a_folder_in_place_of_a_file_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Reads JSON, writes files atomically, and keeps output folders from mixing."""
 
+import fcntl
+import glob
 import hashlib
 import json
 import math
@@ -8,14 +10,20 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from ropes.common import stores
 from ropes.common.stores import Location
 from ropes.errors import UserError
+
+#: Name of the folder that `replaced_folder` replaces, while it does so.
+_EARLIER = "earlier"
+#: Age in seconds from which an empty temporary folder is taken for one that a killed process left.
+_ABANDONED = 60.0
 
 
 @contextmanager
@@ -102,13 +110,23 @@ def copy_tree(source: Path, target: Path) -> None:
 def replaced_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder; it replaces the folder `target` if the block succeeds, and is removed otherwise.
 
+    First removes what killed processes left beside `target`; an earlier `target` that one had moved away comes back.
+
     Raises:
         UserError: the parent folder cannot be made.
     """
     require_folder(target.parent)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
-        new, earlier = Path(folder, target.name), Path(folder, "earlier")
+    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
+        with suppress(OSError):  # a process holds its lock, or a file system has none
+            _remove_left(left, target)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent) as folder,
+        _open_folder(Path(folder)) as handle,
+    ):
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        new, earlier = Path(folder, target.name), Path(folder, _EARLIER)
         new.mkdir()
         yield new
         try:
@@ -119,6 +137,31 @@ def replaced_folder(target: Path) -> Iterator[Path]:
             if earlier.exists() and not target.exists():
                 earlier.rename(target)
             raise
+
+
+def _remove_left(folder: Path, target: Path) -> None:
+    """Remove a temporary folder of `replaced_folder`, whose lock ended with its process, also where it was killed.
+
+    Raises:
+        OSError: a process holds the lock, or the folder cannot be removed.
+    """
+    with _open_folder(folder) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not any(folder.iterdir()) and time.time() - folder.stat().st_mtime < _ABANDONED:
+            return  # another process has just made it, and not locked it yet
+        if (folder / _EARLIER).is_dir() and not target.exists():
+            (folder / _EARLIER).rename(target)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _open_folder(folder: Path) -> Iterator[int]:
+    """Open a folder; yields its file descriptor."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def read_json(path: Location, *, folder: Location | None = None) -> Any:
