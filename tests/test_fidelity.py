@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks import fidelity
+from ropes.methods.recipes import jointnet_recipe
+from ropes.methods.training.stage import Stage
 
 ROOT = Path(__file__).parents[1]
 #: The page itself, and trials.
@@ -46,6 +49,22 @@ def test_correlations_that_an_effect_cites_are_on_its_page() -> None:
     ]
     assert len(cited) >= 6
     assert set(cited) <= measured
+
+
+def test_schedule_of_the_training_on_labels_is_declared_as_it_is() -> None:
+    stage = Stage(torch.nn.Linear(1, 1), jointnet_recipe("paper").training, steps=99, seed=0)
+    found = stage.configure_optimizers()
+    optimiser, rates, momenta = found["optimizer"], [], set()
+    for _ in range(stage.steps):
+        rates.append(optimiser.param_groups[0]["lr"])
+        momenta.add(optimiser.param_groups[0]["betas"])
+        optimiser.step()
+        found["lr_scheduler"]["scheduler"].step()
+    assert max(rates) == pytest.approx(1e-4)
+    assert rates.index(max(rates)) == pytest.approx(stage.steps / 10, abs=1)
+    assert len(momenta) == 1
+    (declared,) = (one for one in fidelity.deviations() if one.name == "jointnet_recipe" and "one-cycle" in one.what)
+    assert "rises for a tenth of the steps, and Adam's momentum stays constant" in declared.what
 
 
 def test_a_deviation_needs_a_reason_and_an_effect(tmp_path: Path) -> None:
