@@ -46,6 +46,8 @@ class CameraModel:
         recording: its name.
         after: the model of the frames just before these, of the same camera.  Exposure, white balance, mount and
             passers-by continue from its last frame.
+        mount_of: the model of the recording that this one is a part of, and the number of its frames before these.  The
+            mount is where it is there at the first frame, and moves on as it does there.
 
     Attributes:
         level: the level of the faults.
@@ -64,6 +66,7 @@ class CameraModel:
     _occluders: Occluders
     _light: Floats
     _mount: Floats
+    _way: Floats  # of the mount from the first frame to the last one, as `_mount`
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class CameraModel:
         camera: str = "",
         recording: str = "",
         after: "CameraModel | None" = None,
+        mount_of: "tuple[CameraModel, int] | None" = None,
     ) -> None:
         self.level = level if isinstance(level, CameraLevel) else require_level(level)
         if (len(shape) != 2 and shape[2:] != (3,)) or 0 in shape:
@@ -90,7 +94,7 @@ class CameraModel:
         before = (None,) * 3 if after is None else (after._occluders, after._light, after._mount)
         self._occluders = Occluders(self.level.occluders, shape, frames, *rngs, before[0])
         self.gain, self._light = self._gains(self._of_recording("light"), before[1])
-        self.shift, self.angle, self._mount = self._poses(self._of_recording("mount"), before[2])
+        self.shift, self.angle, self._mount = self._poses(self._of_recording("mount"), before[2], mount_of)
         for drawn in (self.gain, self.shift, self.angle):
             drawn.flags.writeable = False
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
@@ -144,18 +148,24 @@ class CameraModel:
         tints = np.stack([level.white_balance * red, np.zeros(self.frames), level.white_balance * blue], axis=1)
         return np.exp(tints + math.log(2) * stops[:, None]), np.array([each[-1] for each in (drift, jumps, red, blue)])
 
-    def _poses(self, rng: np.random.Generator, before: Floats | None) -> tuple[Floats, Floats, Floats]:
+    def _poses(
+        self, rng: np.random.Generator, before: Floats | None, part_of: "tuple[CameraModel, int] | None"
+    ) -> tuple[Floats, Floats, Floats]:
         """Shift (frames, 2) in pixels and rotation (frames,) in radians of each frame, and where the mount is then.
 
         The latter is its shift along each axis, share of the height, and its rotation, (3,); `before` is where it was
-        before the first frame.
+        before the first frame, and `part_of` is as `mount_of`.
         """
         height, progress = self.shape[0], np.linspace(0, 1, self.frames)
         shift = self.level.vibration * rng.normal(size=(self.frames, 2))
         creep, turn = self.level.creep * rng.normal(size=2), math.radians(self.level.turn) * rng.normal()
-        start = np.zeros(3) if before is None else before
-        shift += start[:2] + creep * progress[:, None]
-        return height * shift, start[2] + turn * progress, start + np.array([*creep, turn])
+        start, self._way = np.zeros(3) if before is None else before, np.array([*creep, turn])
+        if part_of is not None:
+            whole, first = part_of
+            a_frame = whole._way / max(1, whole.frames - 1)
+            start, self._way = whole._mount - whole._way + first * a_frame, (self.frames - 1) * a_frame
+        shift += start[:2] + self._way[:2] * progress[:, None]
+        return height * shift, start[2] + self._way[2] * progress, start + self._way
 
     def _lens(self, light: Floats, frame: int, rng: np.random.Generator) -> Floats:
         """Distortion, shift and rotation in one interpolation; then defocus and motion blur.

@@ -72,3 +72,4 @@ def test_robot_is_told_which_anchors_are_recorded_already(
     for anchors in (1, 3):
         record(make_options(kind="scripted", anchors=anchors), tmp_path / "D")
     assert [request.held for request in kind.requests] == [frozenset(), frozenset({0})]
+    assert [request.held_share for request in kind.requests] == [0.0, 1 / 3]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ropes.data.recorder.kinds.simulation import FRAME_RATE, SimulatedRobot, camera_faults, open_robot
 from ropes.data.recorder.registry import RobotRequest
+from ropes.simulation.camera_levels import LEVELS
+from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from tests.data.recorder.conftest import JOINTS, MakeOptions
@@ -91,6 +93,31 @@ def test_faults_go_on_where_more_frames_are_taken_than_faults_are_drawn_for(
     assert all((one != other).any() for one, other in itertools.combinations(frames, 2))
     camera.close()
     made.close()
+
+
+@pytest.mark.parametrize(("share", "first"), [(0.25, 15), (1.0, 59)])
+def test_mount_of_a_recording_that_goes_on_is_where_it_stopped(
+    share: float, first: int, request_of: Callable[..., RobotRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without vibration, the view follows the line of the recording without a stop; light and noise differ."""
+    calm = replace(LEVELS["webcam"], vibration=0.0)
+    monkeypatch.setitem(LEVELS, "webcam", calm)
+
+    def models(**changes: Any) -> list[tuple[CameraModel, int]]:
+        faults = camera_faults(request_of(frames=60, **changes), "side")
+        return [(each.func, each.keywords["frame"]) for each in itertools.islice(faults, 60)]  # type: ignore[attr-defined]
+
+    def path(found: list[tuple[CameraModel, int]]) -> NDArray[np.float64]:
+        return np.array([[*model.shift[frame], model.angle[frame]] for model, frame in found])
+
+    whole, goes_on = models(), models(held=frozenset({0, 1}), held_share=share)
+    left = 60 - first
+    np.testing.assert_allclose(path(goes_on)[:left], path(whole)[first:], atol=1e-12)
+    steps = np.abs(np.diff(path(goes_on), axis=0))
+    assert (steps[left - 1] < 1e-12).all()  # nor does it jump where more frames are taken
+    assert np.abs(path(whole)[-1]).min() > 0.0
+    gains = [np.array([model.gain[frame, 1] for model, frame in each]) for each in (whole, goes_on)]
+    assert (gains[0][first:] != gains[1][:left]).all()
 
 
 def test_faults_are_drawn_by_the_seed_and_differ_when_a_recording_goes_on(

@@ -240,6 +240,7 @@ def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: Recor
         seed=options.seed,
         frames=max(1, plan.regimes.size * _FRAMES),
         held=frozenset(entry.number for entry in folder.entries),
+        held_share=min(1.0, len(folder.entries) / options.episodes),
         off=options.settling.off,
         ask=options.ask,
     )

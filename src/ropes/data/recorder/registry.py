@@ -36,6 +36,7 @@ class RobotRequest:
         seed: of what a simulated robot draws.
         frames: how many frames a simulated camera gives, about.
         held: numbers of the episodes that the recording holds already; a simulated camera then draws other faults.
+        held_share: the share of all episodes that they are.
         off: how far a joint may leave the straight line of a move, radians.
         ask: asks a question before the robot is connected, where connecting may move the arm; raises a `UserError` if
             the answer is no.  None to go on without asking.
@@ -48,6 +49,7 @@ class RobotRequest:
     seed: int = 0
     frames: int = 1
     held: frozenset[int] = frozenset()
+    held_share: float = 0.0
     off: float = OFF
     ask: Callable[[str], None] | None = None
 

@@ -24,6 +24,8 @@ from ropes.simulation.workers import arm_scene
 FRAME_RATE, COMMAND_DELAY, CAMERA_DELAY = 30.0, 0.05, 0.1
 #: Longest delay of a camera, seconds: the arm remembers no older positions.
 _LONGEST = 1.0
+#: Name of a recording's random draws.
+_RECORDING = "record"
 
 
 class SimulatedClock(Clock):
@@ -134,8 +136,9 @@ def camera_faults(request: RobotRequest, camera: str) -> Iterator[Callable[..., 
     """Endless faults of a simulated camera.
 
     They are drawn for as many frames as the recording takes, about.  If it takes more, they continue from the last
-    frame with new draws: light, mount and passers-by go on, and the noise is another one.  A recording that goes on
-    after a stop has other faults than before.
+    frame with new draws: light, mount and passers-by go on, and the noise is another one.  In a recording that goes on
+    after a stop, light, passers-by and noise are other ones than before.  Its mount goes on from where the frames of
+    the recorded episodes moved it, as if nothing had stopped, unless the number of all frames has changed.
 
     Args:
         request: setting, number of frames, seed, and the episodes that are recorded already.
@@ -144,21 +147,17 @@ def camera_faults(request: RobotRequest, camera: str) -> Iterator[Callable[..., 
     Yields:
         For each frame, a function from the image and the mask of the arm to the degraded image.
     """
-    setting, model = request.setting, None
+    setting, first = request.setting, min(round(request.held_share * request.frames), request.frames - 1)
     shape = (setting.image_size,) * 2 + ((3,) if setting.colour else ())
-    recording = "record" if not request.held else f"record after {integer(0, *sorted(request.held))}"
-    for further in itertools.count():
-        model = CameraModel(
-            setting.camera_level,
-            shape,
-            request.frames,
-            seed=request.seed,
-            camera=camera,
-            recording=f"{recording}, {further}" if further else recording,
-            after=model,
-        )
+    draw = partial(CameraModel, setting.camera_level, shape, seed=request.seed, camera=camera)
+    model, recording = draw(request.frames, recording=_RECORDING), _RECORDING
+    if request.held:
+        recording = f"{_RECORDING} after {integer(0, *sorted(request.held))}"
+        model = draw(request.frames - first, recording=recording, mount_of=(model, first))
+    for further in itertools.count(1):
         for frame in range(model.frames):
             yield partial(model, frame=frame)
+        model = draw(request.frames, recording=f"{recording}, {further}", after=model)
 
 
 def open_robot(request: RobotRequest) -> SimulatedRobot:
