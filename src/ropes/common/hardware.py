@@ -3,9 +3,12 @@
 import ctypes
 import os
 import sys
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ropes.errors import UserError, one_of
+
+if TYPE_CHECKING:
+    import torch
 
 Precision = Literal["bf16-mixed", "32-true"]
 RequestedPrecision = Literal["auto", "bf16-mixed", "32-true"]
@@ -137,6 +140,15 @@ def _instruction_sets() -> dict[str, bool]:
         return {name: bool(capabilities.get(flag)) for name, flag in flags.items()}
     flags = {"amx": "amx_tile", "avx512-bf16": "avx512_bf16", "avx512": "avx512", "avx2": "avx2"}
     return {name: bool(getattr(torch.cpu, f"_is_{flag}_supported", bool)()) for name, flag in flags.items()}
+
+
+def memory_bytes(device: "torch.device") -> int:
+    """Memory of a GPU, or of the computer where the device is the processor, in bytes."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def device_name() -> str:

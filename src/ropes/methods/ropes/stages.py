@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -22,6 +23,7 @@ from ropes.methods.ropes.objectives import (
     sparsity_matrix,
 )
 from ropes.methods.training.best_weights import BestWeightsStage
+from ropes.methods.training.parts import in_parts, saved_bytes_of_row
 from ropes.methods.training.stage import Stage
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.dense import DenseAE2, Directions
@@ -47,10 +49,14 @@ class AE1Stage(Stage):
     def __init__(self, network: AE1, optimisation: Optimisation, *, steps: int, seed: int, held_out: Tensor) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.held_out = held_out
+        self._row_bytes: int | None = None
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Images (B, 1, S, S) → loss."""
-        loss = reconstruction_loss(batch, self.spread(self.network, batch))
+        if self._row_bytes is None:
+            self._row_bytes = saved_bytes_of_row(self.network, batch[:1])
+        reconstruct = partial(in_parts, self.network, row_bytes=self._row_bytes)
+        loss = reconstruction_loss(batch, self.spread(reconstruct, batch))
         self.note(loss=loss)
         return loss
 
