@@ -18,6 +18,7 @@ from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.inference.hand_eye import find, fitting
+from ropes.inference.hand_eye.candidate import Candidate
 from ropes.inference.hand_eye.find import DOUBTFUL, LEAST, find_cameras, first_guess
 from ropes.inference.hand_eye.fitting import LEVELS
 from ropes.inference.hand_eye.poses import read_posed_images
@@ -133,6 +134,21 @@ def test_stored_intrinsics_are_used(tmp_path: Path) -> None:
     )
     assert known
     np.testing.assert_allclose(guess.pinhole("right", 16, 16).intrinsics, np.array(matrix))
+
+
+def test_fits_that_turn_the_arm_nearly_as_a_better_one_are_left_out() -> None:
+    camera = Candidate(
+        rotation=np.eye(3),
+        middle=np.zeros(3),
+        at=np.zeros(2),
+        depth=1.0,
+        focal=np.ones(2),
+        principal=np.full(2, 0.5),
+        size=(1.0, 1.0),
+    )
+    turns = {0.5: 0.0, 0.9: 0.16, 0.8: 0.29, 0.7: 0.33, 0.6: -np.pi}  # score: angle about the line of sight, radians
+    found = [(score, camera.moved([0, 0, turn, 0, 0, 0])) for score, turn in turns.items()]
+    assert [score for score, _ in fitting.distinct(found)] == [0.9, 0.7, 0.6, 0.5]
 
 
 def test_damaged_intrinsics_are_refused(tmp_path: Path) -> None:

@@ -127,12 +127,15 @@ def search(
 
 def distinct(found: list[tuple[float, Candidate]]) -> list[tuple[float, Candidate]]:
     """Fits from the best to the worst, without those that turn the arm nearly as a better one."""
-    kept: list[tuple[float, Candidate]] = []
-    for score, view in sorted(found, key=lambda each: -each[0]):
-        turns = [Rotation.from_matrix(view.rotation @ other.rotation.T).magnitude() for _, other in kept]
-        if all(turn > _SAME for turn in turns):
-            kept.append((score, view))
-    return kept
+    ordered = sorted(found, key=lambda each: -each[0])
+    rotations = np.array([view.rotation for _, view in ordered]).reshape(-1, 3, 3)
+    # The trace of a rotation by an angle a is 1 + 2 cos a.
+    same = np.einsum("aij,bij->ab", rotations, rotations) >= 1 + 2 * np.cos(_SAME)
+    kept: list[int] = []
+    for number in range(len(ordered)):
+        if not same[number, kept].any():
+            kept.append(number)
+    return [ordered[number] for number in kept]
 
 
 def starts(target: Target, view: Candidate) -> list[Candidate]:
