@@ -127,9 +127,9 @@ def measured(work: Path, condition: Condition, seed: int, images: int = IMAGES) 
     return dict(files.read_json(kept))
 
 
-def _cell(rows: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
+def _cell(rows: Sequence[Mapping[str, Any]], name: str, digits: int, times: int = 1) -> str:
     """Median and greatest magnitude over the found cameras."""
-    values = [abs(row[name]) for row in rows if not row["refused"]]
+    values = [times * abs(row[name]) for row in rows if not row["refused"]]
     return f"{np.median(values):.{digits}f} ({max(values):.{digits}f})" if values else ""
 
 
@@ -147,7 +147,7 @@ def written(found: Mapping[str, Any]) -> str:
             _cell(rows, "rotation_deg", 2),
             "" if condition.intrinsics else _cell(rows, "focal_percent", 1),
             _cell(rows, "links_px", 2),
-            _cell(rows, "spread_px", 2),
+            _cell(rows, "spread_px", 2, times=2),
             " to ".join(f"{each([row['held_out_iou'] for row in rows]):.2f}" for each in (min, max)),
             f"{np.median([row['seconds'] for row in rows]):.0f}",
         ]
@@ -159,7 +159,7 @@ def written(found: Mapping[str, Any]) -> str:
         f"{', '.join(map(str, found['seeds']))}: cameras {found['nearest']:.1f} to {found['farthest']:.1f} m from the "
         f"arm, images of 128×128 pixels; {origin(found)}."
     )
-    return f"{table([*heads, 'links ±, px', 'IoU', 'processor time, s'], lines)}\n{said}\n"
+    return f"{table([*heads, 'halves, px', 'IoU', 'processor time, s'], lines)}\n{said}\n"
 
 
 def main() -> None:

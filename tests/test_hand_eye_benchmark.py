@@ -65,7 +65,7 @@ def test_table_has_a_line_for_each_condition() -> None:
     lines = hand_eye.written({**of, "rows": rows}).splitlines()
     assert lines[2] == (
         "| webcam; 30 images; errors of 2°; focal length unknown | 0 of 3 | 2.0 (4.0) | 0.50 (0.50) | 3.0 (5.0) | "
-        "0.40 (0.40) | 0.20 (0.20) | 0.90 to 0.90 | 20 |"
+        "0.40 (0.40) | 0.40 (0.40) | 0.90 to 0.90 | 20 |"
     )
     assert lines[3] == "| clean; 300 images; angles of other images | 1 of 1 |  |  |  |  |  | 0.12 to 0.12 | 9 |"
     assert " ".join(lines[-1].split()).endswith(

@@ -1,5 +1,6 @@
 """Predicts where the arm moves in images: its surface as points, projected and blurred."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -81,7 +82,8 @@ def coverage(posed: PosedPoints, view: Candidate, side: int, blur: float) -> Flo
 
     A point with normal n at p stands for the area a f² |n · (p − eye)| / z³ of the image.  A closed surface covers each
     pixel inside its silhouette at least twice, so half the sum of these areas over a pixel's, at most 1, is the
-    silhouette.
+    silhouette.  Half of the blur comes before this limit: it evens out the points' random density.  Were all of it
+    before, the silhouettes of overlapping links would be too wide.
 
     Args:
         posed: the surface's points.
@@ -116,7 +118,8 @@ def coverage(posed: PosedPoints, view: Candidate, side: int, blur: float) -> Flo
     for offset, share in parts:
         layers += np.bincount(index + offset, weights=weight * share, minlength=len(layers))
     images = layers.reshape(n, height + 2, wide)[:, 1:-1, 1:-1]
-    return np.minimum(blurred(images, blur), 1.0)
+    half = blur / math.sqrt(2)
+    return blurred(np.minimum(blurred(images, half), 1.0), half)
 
 
 def blurred(images: Floats, blur: float) -> Floats:
