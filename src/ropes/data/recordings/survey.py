@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pictures
 
 from ropes.common import files
+from ropes.common.ahead import ahead
 from ropes.common.arrays import Images, evenly
 from ropes.common.progress import progress as show_progress
 from ropes.data.recordings.source import FrameId, Recording
@@ -180,8 +181,8 @@ def survey(
         for camera, wanted in frames.items():
             state = found.setdefault(camera, CameraSurvey())
             chosen = set(evenly(len(wanted), _SAMPLES).tolist())
-            with closing(recording.images(camera, wanted[state.done :])) as stream:
-                for image in stream:
+            with closing(recording.images(camera, wanted[state.done :])) as stream, closing(ahead(stream)) as images:
+                for image in images:
                     turned = views[camera].turned(image)
                     if state.done and turned.shape[:2] != state.size:
                         raise UserError(another_size(recording, camera, wanted[state.done]))
