@@ -1,7 +1,7 @@
 """Items that are computed ahead."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_an_error_is_raised_where_its_item_would_be() -> None:
 def test_no_thread_is_left_when_the_caller_stops() -> None:
     before, closed = threading.active_count(), threading.Event()
 
-    def items() -> Iterator[int]:
+    def items() -> Generator[int, None, None]:
         try:
             while True:
                 yield 0
