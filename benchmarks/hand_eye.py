@@ -79,7 +79,7 @@ def errors(found: Pinhole, true: Pinhole, points: Floats) -> dict[str, Any]:
         the rotations, degrees; the error of the focal length, percent; and the mean distance of the projected points,
         pixels, with the mean shift to the right and down.
     """
-    turn, shift = found.extrinsics[:3, :3] @ true.extrinsics[:3, :3].T, _place(found) - _place(true)
+    turn, shift = found.extrinsics[:3, :3] @ true.extrinsics[:3, :3].T, found.place - true.place
     moved = found.project(points)[0] - true.project(points)[0]
     return {
         "place_cm": 100 * float(np.linalg.norm(shift)),
@@ -89,11 +89,6 @@ def errors(found: Pinhole, true: Pinhole, points: Floats) -> dict[str, Any]:
         "links_px": float(np.linalg.norm(moved, axis=1).mean()),
         "shift_px": moved.mean(axis=0).tolist(),
     }
-
-
-def _place(camera: Pinhole) -> Floats:
-    """The camera in the base frame, (3,) metres."""
-    return np.asarray(-camera.extrinsics[:3, :3].T @ camera.extrinsics[:3, 3])
 
 
 def row_file(work: Path, condition: Condition, seed: int) -> Path:

@@ -26,12 +26,7 @@ class RobustFit:
         solve: of linear equations.
     """
 
-    def __init__(
-        self,
-        background: Tensor,
-        size: tuple[int, int],
-        solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve,
-    ) -> None:
+    def __init__(self, background: Tensor, size: tuple[int, int], solve: Callable[[Tensor, Tensor], Tensor]) -> None:
         channels, device = background.shape[1], background.device
         self._solve, self._design = solve, _design(background, size)
         self._products = (self._design[..., :, None] * self._design[..., None, :]).flatten(2)
@@ -40,7 +35,7 @@ class RobustFit:
         self._prior = torch.zeros(len(expected), device=device)
         self._prior[:channels] = 1
 
-    def __call__(self, frames: Tensor, weight: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
+    def __call__(self, frames: Tensor, weight: Tensor, scales: Sequence[float]) -> Tensor:
         """Fit frames.
 
         Args:

@@ -26,7 +26,7 @@ def print_cameras(found: Sequence[FoundCamera], console: Console | None = None) 
 def camera_sentence(found: FoundCamera) -> str:
     """Where a camera stands, and how well that explains its images."""
     camera, quality = found.camera, found.quality
-    x, y, z = (-camera.extrinsics[:3, :3].T @ camera.extrinsics[:3, 3]).tolist()
+    x, y, z = camera.place.tolist()
     focal = f"focal length {camera.intrinsics[0, 0]:.0f} px ({'fitted' if quality.focal_fitted else 'given'})"
     angle = np.degrees(2 * np.arctan(camera.width / 2 / camera.intrinsics[0, 0]))
     return (

@@ -81,7 +81,7 @@ class Pinhole:
             raise ValueError("its extrinsics are not a rotation and a shift")
         right, down, forward = turn
         yaw, pitch, roll = _angles(np.stack([right, forward, -down], axis=1))
-        place = -turn.T @ self.extrinsics[:3, 3]
+        place = self.place
         # The depth of the arm's base; only the size of MuJoCo's room depends on it.
         distance = float(self.extrinsics[2, 3]) if self.extrinsics[2, 3] > 0 else float(np.linalg.norm(place)) or 1.0
         x, y, z = (place + distance * forward).tolist()
@@ -96,6 +96,11 @@ class Pinhole:
             centre=(float(k[0, 2] / self.width - 0.5), float(k[1, 2] / self.height - 0.5)),
             stretch=float(k[0, 0] / k[1, 1]),
         )
+
+    @property
+    def place(self) -> Floats:
+        """Where the camera is in the base frame, (3,) metres."""
+        return np.asarray(-self.extrinsics[:3, :3].T @ self.extrinsics[:3, 3])
 
     def resized(self, height: int, width: int) -> "Pinhole":
         """The same camera with images of another size."""
