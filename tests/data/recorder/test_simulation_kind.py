@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,12 @@ def test_mount_of_a_recording_that_goes_on_is_where_it_stopped(
 
     def models(**changes: Any) -> list[tuple[CameraModel, int]]:
         faults = camera_faults(request_of(frames=60, **changes), "side")
-        return [(each.func, each.keywords["frame"]) for each in itertools.islice(faults, 60)]  # type: ignore[attr-defined]
+        found = []
+        for each in itertools.islice(faults, 60):
+            assert isinstance(each, partial)
+            assert isinstance(each.func, CameraModel)
+            found.append((each.func, int(each.keywords["frame"])))
+        return found
 
     def path(found: list[tuple[CameraModel, int]]) -> NDArray[np.float64]:
         return np.array([[*model.shift[frame], model.angle[frame]] for model, frame in found])
