@@ -56,7 +56,7 @@ class Estimator:
         self.run, self.calibration, self.trust = run, calibration, trust
         self.labelled_images = labelled_images
         self._reader = reader
-        self._registration = None if registration is None else registration.to(device_kind())
+        self._registration = None if registration is None else registration.to(device_kind()).fixed()
 
     def __repr__(self) -> str:
         """Method, cameras, image size, joints, and whether the run is calibrated."""

@@ -45,7 +45,7 @@ class ExportedEstimator(nn.Module):
             )
         self.registration: Registration | None = None
         if registration is not None:
-            self.registration = registration.exportable(eliminate if elementary else torch.linalg.solve)
+            self.registration = registration.fixed(eliminate if elementary else torch.linalg.solve)
         for module in self.modules():
             _fix_spread(module)
         self.requires_grad_(False).eval()

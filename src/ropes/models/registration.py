@@ -10,16 +10,15 @@ from torch.nn import functional
 from ropes.models.alignment import (
     SCALES,
     WIDE_SCALES,
-    RobustFit,
     composed,
     inside_bars,
-    nearest_inside,
     other_place,
     robust_weight,
     sampling_grid,
 )
+from ropes.models.background_terms import SATURATED, BackgroundTerms
 from ropes.models.cleaner import Cleaner
-from ropes.models.frame_changes import MAD_TO_STD
+from ropes.models.frame_changes import MAD_TO_STD, levels_of
 
 #: Version of the registration: images registered by another one are registered again.
 VERSION = 2
@@ -30,8 +29,6 @@ ROUNDS = 3
 #: Median absolute deviation of a pixel, in units of white, above which it hardly counts: the arm often covers it.
 #: Edges that creep over pixels must count in an accurate registration.
 _STEADY, _ACCURATE_STEADY = 0.02, 0.1
-#: Level from which a pixel counts as saturated; below 1 minus this level it is black.
-_SATURATED = 0.99
 #: Pixels along the bars of letterboxed images without weight in the fits.
 _MARGIN = 4
 #: A pixel shows the background where the mean of its 3 × 3 neighbours differs from it by at most this many standard
@@ -101,8 +98,7 @@ class Registration(nn.Module):
         super().__init__()
         self.views, self.channels, self.accurate = views, channels, accurate
         self.is_cleaned, self.cleaner = False, None
-        self._nearest: tuple[Tensor, Tensor] | None = None
-        self._solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve
+        self._fixed: BackgroundTerms | None = None
         height, width = (size, size) if isinstance(size, int) else size
         for name in ("background", "steadiness", "noise"):
             self.register_buffer(name, torch.ones(views * channels, height, width))
@@ -155,13 +151,25 @@ class Registration(nn.Module):
         """Set the noise from the median absolute deviations of registered frames, (P, H, W)."""
         self.noise.copy_(MAD_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
 
-    def exportable(self, solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve) -> "Registration":
-        """A copy for `torch.export` without branches on data, with another function for linear equations."""
+    def fixed(self, solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve) -> "Registration":
+        """A copy whose background stays as it is: it registers faster, and `torch.export` can export it.
+
+        Args:
+            solve: function for linear equations.
+        """
         made = copy.deepcopy(self)
         for each in made.modules():
             if isinstance(each, Registration):
-                each._nearest, each._solve = nearest_inside(each.inside), solve
+                each._fixed = each._terms_of_background(solve)
+        made.composite(levels_of(made.background)[None])  # computes the terms
         return made
+
+    def _terms_of_background(self, solve: Callable[[Tensor, Tensor], Tensor]) -> BackgroundTerms:
+        return BackgroundTerms(self._by_channel(self.background[None])[0], self.steadiness, self.inside, solve)
+
+    @property
+    def _of_background(self) -> BackgroundTerms:
+        return self._fixed or self._terms_of_background(torch.linalg.solve)
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
@@ -227,7 +235,12 @@ class Registration(nn.Module):
         outside = (found - self.mean).abs() > tolerance
         # The linear fit finds shifts of a few pixels only.
         moved_far = self._by_channel(other_place(levels, self.background)[0]).any(2)
-        blank = self._usable(levels) < _BLANK * self._usable(self.background[None])
+        terms = self._of_background
+
+        def usable(frames: Tensor) -> Tensor:
+            return self._by_channel(terms.weight(functional.avg_pool2d(frames, 2))).flatten(2).sum(-1)
+
+        blank = usable(levels) < _BLANK * usable(self.background[None])
         return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far, blank
 
     def estimate(self, levels: Tensor) -> Tensor:
@@ -239,27 +252,16 @@ class Registration(nn.Module):
         Returns:
             (n, V, 2 C + 3).
         """
-        height, width = levels.shape[-2:]
-        background = self._by_channel(functional.avg_pool2d(self.background[None], 2))[0]
-        fit = RobustFit(background, (height, width), self._solve)
+        terms = self._of_background
 
         def fitted_once(frames: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
             halved = functional.avg_pool2d(frames, 2)
-            return fit(self._by_channel(halved), self._by_channel(self._weight(halved)), scales)
+            return terms.fit(self._by_channel(halved), self._by_channel(terms.weight(halved)), scales)
 
         fitted = fitted_once(levels, WIDE_SCALES if self.accurate else SCALES)
         for _ in range(_ACCURATE_REFITS if self.accurate else 1):
             fitted = composed(fitted, fitted_once(self._registered(levels, fitted)), self.channels)
         return fitted
-
-    def _weight(self, halved: Tensor) -> Tensor:
-        """Weight of each pixel of frames at half their resolution, (n, P, h, w): 0 for black and saturated pixels."""
-        exposed = (halved < _SATURATED) & (halved > 1 - _SATURATED)
-        return functional.avg_pool2d(self.steadiness[None], 2) * exposed
-
-    def _usable(self, levels: Tensor) -> Tensor:
-        """Sum of the weights of the pixels of each view, (n, V)."""
-        return self._by_channel(self._weight(functional.avg_pool2d(levels, 2))).flatten(2).sum(-1)
 
     def _registered(self, levels: Tensor, parameters: Tensor) -> Tensor:
         """Frames (n, P, H, W) in the place and the light of the background.
@@ -270,7 +272,7 @@ class Registration(nn.Module):
         gain, offset = parameters[..., :channels].flatten(1), parameters[..., channels : 2 * channels].flatten(1)
         # The slopes in the fit are the background's; those of the frame are larger by the gain.
         moves = parameters[..., 2 * channels :] / parameters[..., :channels].mean(-1, keepdim=True)
-        views = self._filled(levels).reshape(-1, channels, height, width)
+        views = self._of_background.filled(levels).reshape(-1, channels, height, width)
         grid = sampling_grid(moves.flatten(0, 1), (height, width))
 
         def moved(frames: Tensor) -> Tensor:
@@ -278,20 +280,11 @@ class Registration(nn.Module):
             return sampled.view_as(levels)
 
         registered = moved(views).sub_(offset[..., None, None]).div_(gain[..., None, None])
-        saturated = views >= _SATURATED
+        saturated = views >= SATURATED
         if torch.compiler.is_exporting() or bool(saturated.any()):
             darker = (moved(saturated.to(views)) > 0.5) & (registered < self.background)
             registered = torch.where(darker, self.background, registered)
         return registered
-
-    def _filled(self, levels: Tensor) -> Tensor:
-        """Frames (n, P, H, W) whose bars are filled with their edge pixels."""
-        nearest = self._nearest if torch.compiler.is_exporting() else nearest_inside(self.inside)
-        if nearest is None:
-            return levels
-        rows, columns = nearest
-        plane = torch.arange(len(rows), device=levels.device)
-        return levels[:, plane[:, None, None], rows[:, :, None], columns[:, None, :]]
 
     def _by_channel(self, planes: Tensor) -> Tensor:
         """(n, P, ...) → (n, V, C, ...)."""

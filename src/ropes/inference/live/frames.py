@@ -168,6 +168,11 @@ class Board:
             self._used += 1
             return found
 
+    def give_back(self, found: Mapping[str, Frame]) -> None:
+        """Count frames that `take` gave as dropped."""
+        with self._changed:
+            self._used -= 1
+
     def ages(self) -> dict[str, float]:
         """Seconds since the newest frame of each camera; infinite without any."""
         with self._changed:

@@ -1,6 +1,6 @@
 """The loop of `ropes watch`: the newest images of all cameras → angles, as fast as the estimator is, without lag.
 
-A thread for each source decodes and shrinks images.  The loop estimates the newest ones; all older ones are dropped.
+A thread for each source decodes and shrinks images.  Two threads estimate the newest ones; all older ones are dropped.
 """
 
 import os
@@ -21,6 +21,7 @@ from ropes.data.views import joined
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.live.frames import Board, Fit, Frame
+from ropes.inference.live.in_order import InOrder
 from ropes.inference.live.kalman import Filtered, Kalman
 from ropes.inference.live.sources import Source
 from ropes.inference.predictor import Predictor
@@ -33,6 +34,8 @@ IMAGE_TIMEOUT = 10.0
 _LATENCIES = 300
 #: Seconds for which a decoding thread keeps the estimating one waiting; Python's default is 0.005.
 _SWITCH_INTERVAL = 0.001
+#: Poses that are estimated at the same time: where one takes longer than the next one needs to come, both proceed.
+_POSES_AT_ONCE = 2
 #: Threads of the network at most.
 _MOST_THREADS = 4
 
@@ -146,16 +149,17 @@ class Watch:
         for source in self._sources:
             threading.Thread(target=self._feed, args=(source, start), daemon=True).start()
         speed, last = _Speed(), start
+        predictions = InOrder(self._board.take, self._predict, self._board.give_back, threads=_POSES_AT_ONCE)
         try:
             with _switch_interval(_SWITCH_INTERVAL):
                 while seconds is None or time.monotonic() - start < seconds:
-                    found = self._board.take(timeout=0.2)
-                    if found is None:
+                    if (found := predictions.next(timeout=0.2)) is None:
                         self._check_silence(last, start)
                         continue
                     last = time.monotonic()
-                    yield self._estimate(found, speed)
+                    yield self._estimate(*found, speed)
         finally:
+            predictions.close()
             self._stopped.set()
 
     def _warm_up(self) -> None:
@@ -178,9 +182,11 @@ class Watch:
         except Exception as error:  # raised again by the loop, in the main thread
             self._board.fail(error)
 
-    def _estimate(self, found: Mapping[str, Frame], speed: "_Speed") -> Estimate:
-        images = joined([frame.image[None] for frame in found.values()])
-        (prediction,) = self._predictor(images)
+    def _predict(self, found: Mapping[str, Frame]) -> dict[str, Any]:
+        (prediction,) = self._predictor(joined([frame.image[None] for frame in found.values()]))
+        return prediction
+
+    def _estimate(self, found: Mapping[str, Frame], prediction: Mapping[str, Any], speed: "_Speed") -> Estimate:
         stamp = min(frame.stamp for frame in found.values())
         angles = np.array(list(prediction["joints"].values()))
         filtered = None

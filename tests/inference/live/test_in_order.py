@@ -1,0 +1,98 @@
+"""Results of the newest items: in order, fresh, and with the errors of the threads."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.inference.live.in_order import InOrder
+
+
+class Clock:
+    """Gives a new number every `gap` seconds; a number that nobody took is lost."""
+
+    def __init__(self, gap: float, last: int = 10**9) -> None:
+        self.gap, self.last, self.start, self.taken, self.dropped = gap, last, time.monotonic(), -1, list[int]()
+
+    def take(self, timeout: float) -> int | None:
+        end = time.monotonic() + timeout
+        while (number := int((time.monotonic() - self.start) / self.gap)) <= self.taken:
+            if time.monotonic() > end:
+                return None
+            time.sleep(self.gap / 20)
+        if number > self.last:
+            raise UserError("the clock has ended")
+        self.taken = number
+        return number
+
+
+@contextmanager
+def working(clock: Clock, seconds: float, threads: int = 2) -> Iterator[InOrder[int, str]]:
+    def work(number: int) -> str:
+        time.sleep(seconds * (1 + number % 2))  # every second one takes twice as long
+        if number == 13:
+            raise UserError("not this number")
+        return f"{number} in {threading.current_thread().name}"
+
+    line = InOrder(clock.take, work, clock.dropped.append, threads=threads)
+    with closing(line):
+        yield line
+
+
+def following(line: InOrder[int, str]) -> tuple[int, str]:
+    while (found := line.next(1.0)) is None:
+        pass
+    return found
+
+
+def test_two_threads_work_at_once_and_results_come_in_order() -> None:
+    with working(Clock(0.02), 0.02) as line:
+        found = [following(line) for _ in range(12)]
+    numbers = [number for number, _ in found]
+    assert numbers == sorted(set(numbers))
+    assert [int(result.split()[0]) for _, result in found] == numbers
+    assert len({result.split(" in ")[1] for _, result in found}) == 2
+
+
+def test_a_slow_reader_gets_a_new_result() -> None:
+    clock = Clock(0.01)
+    with working(clock, 0.001) as line:
+        following(line)
+        time.sleep(0.5)
+        assert following(line)[0] >= 45
+    assert len(clock.dropped) <= 2
+    assert all(number < 45 for number in clock.dropped)
+
+
+def test_nothing_is_taken_while_nobody_waits() -> None:
+    clock = Clock(0.01)
+    with working(clock, 0.001) as line:
+        time.sleep(0.1)
+        assert clock.taken == -1
+        assert following(line)[0] >= 0
+
+
+def test_errors_come_after_the_results_before_them() -> None:
+    with working(Clock(0.01, last=2), 0.001) as line:
+        found = list[int]()
+        with pytest.raises(UserError, match="the clock has ended"):
+            while True:
+                found.append(following(line)[0])
+        assert found
+        assert found[-1] <= 2
+    with working(Clock(0.02), 0.001) as line, pytest.raises(UserError, match="not this number"):
+        while True:
+            assert following(line)[0] < 13
+
+
+def test_without_an_item_there_is_no_result_and_the_threads_end() -> None:
+    before = set(threading.enumerate())
+    with working(Clock(60.0), 0.001) as line:
+        following(line)
+        start = time.monotonic()
+        assert line.next(0.1) is None
+        assert time.monotonic() - start >= 0.1
+    assert not set(threading.enumerate()) - before
