@@ -28,14 +28,14 @@ class Clock:
 
 
 @contextmanager
-def working(clock: Clock, seconds: float, threads: int = 2) -> Iterator[InOrder[int, str]]:
+def working(clock: Clock, seconds: float, *, until: int = 10**9) -> Iterator[InOrder[int, str]]:
     def work(number: int) -> str:
         time.sleep(seconds * (1 + number % 2))  # every second one takes twice as long
-        if number == 13:
+        if number >= until:
             raise UserError("not this number")
         return f"{number} in {threading.current_thread().name}"
 
-    line = InOrder(clock.take, work, clock.dropped.append, threads=threads)
+    line = InOrder(clock.take, work, clock.dropped.append, threads=2)
     with closing(line):
         yield line
 
@@ -88,7 +88,7 @@ def test_errors_come_after_the_results_before_them() -> None:
     assert end == "the clock has ended"
     assert found
     assert found[-1] <= 2
-    with working(Clock(0.02), 0.001) as line:
+    with working(Clock(0.02), 0.001, until=13) as line:
         found, end = until_error(line)
     assert end == "not this number"
     assert all(number < 13 for number in found)
