@@ -20,7 +20,7 @@ class Clock:
         while (number := int((time.monotonic() - self.start) / self.gap)) <= self.taken:
             if time.monotonic() > end:
                 return None
-            time.sleep(self.gap / 20)
+            time.sleep(min(self.gap / 20, 0.01))
         if number > self.last:
             raise UserError("the clock has ended")
         self.taken = number
