@@ -103,6 +103,13 @@ def test_worst_frames_are_of_the_joint_that_drifted(found: Check) -> None:
     assert size[rows].min() > np.median(size)
 
 
+def test_worst_frames_are_four_also_where_a_camera_moved_more_often(found: Check) -> None:
+    right, left = found.cameras
+    (stretch,) = left.stretches
+    often = tuple(replace(stretch, first=at - 9, last=at) for at in (20, 40, 60, 80, 100))
+    assert list(replace(found, cameras=(right, replace(left, stretches=often))).worst()) == [20, 40, 60, 80]
+
+
 def test_worst_frames_are_tested_ones_beyond_the_usual_difference(found: Check) -> None:
     far = np.zeros(found.read.shape)
     far[[3, 50, 80, 110], 1] = -4.0

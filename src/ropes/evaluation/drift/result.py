@@ -197,10 +197,10 @@ class Check:
             if len(chosen) < count and all(abs(stretch.last - other) >= apart for other in chosen):
                 chosen.append(stretch.last)
         for row in self.tested_rows()[np.argsort(-size, kind="stable")].tolist():
-            if all(abs(row - other) >= apart for other in chosen):
-                chosen.append(row)
             if len(chosen) == count:
                 break
+            if all(abs(row - other) >= apart for other in chosen):
+                chosen.append(row)
         return np.array(sorted(chosen), dtype=np.int64)
 
     def lines(self) -> list[dict[str, Any]]:
