@@ -126,6 +126,10 @@ def test_small_angles_in_degrees_are_told_by_their_variation(estimator: Estimato
         ropes.check(estimator, small)
     with pytest.raises(UserError, match="or in radians where --state degrees is given"):
         ropes.check(estimator, write_recording(tmp_path / "radians"), state="degrees")
+    hardly = seen(0.06 * poses())
+    wide = write_recording(tmp_path / "wide", angles=2 * poses(), images=hardly, unit=180 / np.pi)
+    with pytest.raises(UserError, match=r"as those read from images: the images are of another recording$"):
+        ropes.check(estimator, wide, state="degrees")
 
 
 def test_clocks_that_disagree_are_told_by_the_motion(estimator: Estimator, tmp_path: Path) -> None:
@@ -269,6 +273,16 @@ def test_cameras_that_stopped_are_said(estimator: Estimator, tmp_path: Path, rec
         with pytest.raises(UserError, match="angles change and those read from images do not: the cameras stopped"):
             ropes.check(estimator, write_recording(tmp_path / f"{rate:g}", images=stopped, rate=rate))
     assert not [each for each in recwarn if "constant" in str(each.message).lower()]
+
+
+def test_a_log_that_stopped_is_said(estimator: Estimator, tmp_path: Path) -> None:
+    stopped = write_recording(tmp_path / "stopped")
+    head, first, *rows = (stopped / "log.csv").read_text().splitlines()
+    angles = first.split(",")[2:]
+    rows = [",".join([*row.split(",")[:2], *angles]) for row in rows]
+    (stopped / "log.csv").write_text("\n".join([head, first, *rows]))
+    with pytest.raises(UserError, match="stay the same while those read from images vary: the log stopped, or"):
+        ropes.check(estimator, stopped)
 
 
 def test_images_of_other_poses_are_no_other_clock(estimator: Estimator, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def check(
     found = read_frames(
         estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
     )
-    seen, found = _checked(estimator, found, path)
+    seen, found = _checked(estimator, found, path, state)
     offsets = calibrated_offsets(estimator, seen.stds) if usual is None or usual.offsets is None else usual.offsets
     return Check(
         run=str(estimator.run.folder or "the run"),
@@ -133,7 +133,7 @@ def _local_folder(recording: Dataset | Path | str) -> Path:
     return path
 
 
-def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> tuple[Seen, LoggedFrames]:
+def _checked(estimator: Estimator, frames: LoggedFrames, path: Path, unit: StateUnit) -> tuple[Seen, LoggedFrames]:
     """Readings of enough frames that follow the logged angles, and the frames with the log at the images' time.
 
     Raises:
@@ -142,7 +142,7 @@ def _checked(estimator: Estimator, frames: LoggedFrames, path: Path) -> tuple[Se
     if len(frames) < FEWEST_FRAMES:
         raise UserError(f"{path} has {len(frames)} frames with logged angles; a check needs at least {FEWEST_FRAMES}")
     seen = see(estimator, frames)
-    return seen, require_plausible(frames, seen.read, seen.stds, path)
+    return seen, require_plausible(frames, seen.read, seen.stds, path, unit)
 
 
 def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Reference:
@@ -157,7 +157,7 @@ def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Refe
             pixels = network_planes(estimator, images_of(estimator.run, imported, rows))
             return Reference(path.name, pixels, None, imported)
     frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)
-    seen, frames = _checked(estimator, frames, path)
+    seen, frames = _checked(estimator, frames, path, options.state)
     return Reference(path.name, seen.pixels, reference_offsets(frames, seen), imported)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ropes.common.arrays import Bools, Floats
+from ropes.data.recordings.source import StateUnit
 from ropes.errors import UserError
 from ropes.evaluation.drift.frames import LoggedFrames
 from ropes.evaluation.drift.statistics import spread_of
@@ -28,7 +29,9 @@ _EXPLAINED = 0.7
 _FROZEN = 0.01
 
 
-def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Path) -> LoggedFrames:
+def require_plausible(
+    frames: LoggedFrames, read: Floats, stds: Floats, path: Path, unit: StateUnit = "radians"
+) -> LoggedFrames:
     """The frames, with a log that is at the same time; checks that readings follow it, in the same unit.
 
     Args:
@@ -36,6 +39,7 @@ def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Pa
         read: angles by the estimator, (n, d), radians.
         stds: standard deviations of its errors, (n, d), radians.
         path: of the recording, for messages.
+        unit: in which the log was read, for messages.
 
     Raises:
         UserError: they do not.
@@ -45,8 +49,12 @@ def require_plausible(frames: LoggedFrames, read: Floats, stds: Floats, path: Pa
     turns = spread_of(read) > typical
     ratio = np.median(spread_of(logged)[turns] / spread_of(read)[turns]) if turns.any() else 1.0
     if ratio > _OTHER_UNIT:
+        mend = "give --state degrees" if unit == "radians" else "the images are of another recording"
+        raise UserError(f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: {mend}")
+    if ratio == 0:
         raise UserError(
-            f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: give --state degrees"
+            f"{path}: most logged angles stay the same while those read from images vary: the log stopped, or it is of "
+            "another recording"
         )
     if ratio < 1 / _OTHER_UNIT:
         raise UserError(
