@@ -76,3 +76,15 @@ def test_invalid_import_of_factors_is_refused_in_one_line(
     given = words.format(table=table, chambers=CHAMBERS, empty=tmp_path / "empty")
     assert line in refusal(capsys, "import", *given.split(), "--out", str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_factor_with_an_empty_cell_does_not_vanish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = [3.5, "", 4, 1, 5, 9, 2, 6, 5, 3]
+    gap = factor_files.write(tmp_path / "image", factor_files.poses(10), {"weight": weights})
+    words = f"import {gap} {ABOVE} --out {tmp_path / 'out'}"
+    assert refusal(capsys, *words.split()) == (
+        "BLOBS.csv, row 3: weight is '', which is no number; mend the cell, remove the row, or name the factors by "
+        "--factor-columns"
+    )
+    assert not (tmp_path / "out").exists()
+    assert cli.main([*words.split(), "--factor-columns", "elbow", "wrist"]) == 0

@@ -139,7 +139,12 @@ def _only_image_column(table: Table) -> str:
 
 
 def _varying(table: Table, others: set[str | None]) -> tuple[str, ...]:
-    """The columns of numbers that vary, without those that number the rows."""
+    """The columns of numbers that vary, without those that number the rows.
+
+    Raises:
+        UserError: there is none, or a column has numbers in most of its cells alone, which would vanish.
+    """
+    table.require_whole("mend the cell, remove the row, or name the factors by --factor-columns")
     names = tuple(
         name
         for name in table.numeric()
