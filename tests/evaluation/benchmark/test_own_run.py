@@ -128,6 +128,17 @@ def test_images_of_another_renderer_or_meshes_are_refused(data: Path, change: di
     assert part in str(caught.value)
 
 
+def test_images_of_other_cameras_are_refused(data: Path) -> None:
+    """As of `ropes simulate --camera-file`, which keeps the name of the setting and the poses."""
+    dataset = open_dataset(data)
+    assert dataset.provenance is not None
+    require_test_poses(dataset, TASK)
+    (camera,) = dataset.provenance["setting"]["cameras"]
+    setting = dataset.provenance["setting"] | {"cameras": [camera | {"yaw": camera["yaw"] + 30}]}
+    with pytest.raises(UserError, match="has other cameras than panda-1c-independent; make it with `ropes simulate"):
+        require_test_poses(replace(dataset, provenance=dataset.provenance | {"setting": setting}), TASK)
+
+
 def test_other_test_poses_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "render_poses", grey)
     setting = replace(setting_named(TASK.name), scene=SCENE)

@@ -6,13 +6,14 @@ from ropes.data.dataset import Dataset
 from ropes.data.origin import renderer_of
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import IMAGE_SIZE, MESH, RENDERER, SCENE, SEED, TEST_POSES, Task
+from ropes.simulation.settings import setting_named
 
 #: Data sets store angles with 32 bits.
 _ROUNDING = 1e-5
 
 
 def require_test_poses(dataset: Dataset, task: Task) -> None:
-    """Check that a data set has the scene, the renderer, the image size and the test poses of a task.
+    """Check that a data set has the scene, the renderer, the cameras, the image size and the test poses of a task.
 
     Pixels are not compared: renderers draw slightly different ones in other versions.  Angles are the same everywhere.
 
@@ -31,6 +32,8 @@ def require_test_poses(dataset: Dataset, task: Task) -> None:
         faults.append(f"{mesh} meshes, not {MESH} ones")
     if setting.get("camera_level", "clean") != "clean":
         faults.append(f"camera faults of level {setting['camera_level']}")
+    if not faults and setting.get("cameras") != [camera.to_dict() for camera in setting_named(task.name).cameras]:
+        faults.append(f"other cameras than {task.name}")
     for split in () if faults else task.splits:
         angles = dataset.states(split)
         if angles.shape != (TEST_POSES, len(task.joints)):
