@@ -90,6 +90,7 @@ def test_entry_has_the_scores_of_every_seed(tmp_path: Path, capsys: pytest.Captu
         (about(seeds=[]), "seeds must be whole numbers"),
         (about(seeds=[0, 1]), "2 seeds, 1 files of predictions"),
         (about(seeds=0), "seeds must be whole numbers"),
+        (about(seeds=[3, 3]), "seeds must differ, got [3, 3]"),
         (about(name="a | b"), "name must have at most 60 characters"),
         (about(link="../secret"), "link must be an address"),
         (about(level=0.9), "intervals of every split, and their level, go together"),

@@ -26,7 +26,7 @@ class About:
         track: see `ropes.evaluation.benchmark.task.TRACKS`.
         robot_hours: robot time of all images that training and the map to radians used.
         labels: number of poses whose angles were used.
-        seeds: training seeds, one for each file of predictions.
+        seeds: training seeds, one for each file of predictions; all different.
         link: page of the method: a web address, or a page of this documentation.
         level: nominal coverage of the intervals; None without intervals.
         note: one sentence below the table; None for none.
@@ -49,6 +49,8 @@ class About:
         check_fields(self)
         if not self.seeds or not all(type(seed) is int and seed >= 0 for seed in self.seeds):
             raise ValueError(f"seeds must be whole numbers of at least 0, one for each file, got {list(self.seeds)}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds must differ, got {list(self.seeds)}")
         for name, text, longest in (("name", self.name, 60), ("note", self.note or "", 400)):
             if len(text) > longest or re.search(r"[|\n\[\]<>]", text):
                 raise ValueError(f"{name} must have at most {longest} characters, and no |, brackets or line break")
