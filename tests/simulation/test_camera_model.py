@@ -177,6 +177,14 @@ def test_lens_and_dust_are_the_same_in_all_recordings() -> None:
     assert (degrade(SCENE[None], bent, camera="left") != degrade(SCENE[None], bent, camera="right")).any()
 
 
+def test_lens_does_not_mirror_the_edges_of_wide_images() -> None:
+    """Seed 0 draws k1 = -.19, which would mirror the outer quarter of an image of 16:9."""
+    level = CameraLevel(distortion=LEVELS["harsh"].distortion)
+    for axis in (0, 1):
+        ramp = np.indices((72, 128))[axis].astype(np.uint8)
+        assert (np.diff(degrade(ramp[None], level)[0].astype(int), axis=axis) >= 0).all()
+
+
 def test_only_colour_images_have_a_white_balance() -> None:
     rgb = np.repeat(SCENE[..., None], 3, axis=-1)
     tinted = CameraModel(CameraLevel(white_balance=0.2), rgb.shape, 10, seed=0)(rgb, 5).astype(int)

@@ -17,7 +17,8 @@ class CameraLevel:
     """The strength of each effect.
 
     Attributes:
-        distortion: standard deviation of the radial coefficient k1, with radii in half heights.
+        distortion: standard deviation of the radial coefficient k1, with radii in half heights; limited where the
+            corners would be mirrored.
         vignetting: light that is lost at a corner, share.
         exposure_drift: standard deviation of the slow drift of exposure, stops.
         exposure_jump: standard deviation of a jump of exposure, stops.

@@ -89,7 +89,6 @@ class CameraModel:
         self._of_camera = partial(generator, seed, "camera model", camera)
         self._of_recording = partial(generator, seed, "camera model", camera, recording)
         height, width = shape[:2]
-        k1 = self.level.distortion * self._of_camera("lens").normal()
         rngs = self._of_camera("occluders"), self._of_recording("passers-by")
         before = (None,) * 3 if after is None else (after._occluders, after._light, after._mount)
         self._occluders = Occluders(self.level.occluders, shape, frames, *rngs, before[0])
@@ -100,6 +99,8 @@ class CameraModel:
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
         self._centred = np.stack([rows, columns])
         radius = (rows**2 + columns**2) / (height / 2) ** 2
+        # r (1 + k1 r²) must increase up to the corners: otherwise the image is mirrored there.
+        k1 = max(self.level.distortion * self._of_camera("lens").normal(), -1 / (3 * max(float(radius.max()), 1e-12)))
         self._bend = 1 + k1 * radius
         falloff = 1 - self.level.vignetting * radius / max(float(radius.max()), 1e-12)
         self._falloff = falloff if len(shape) == 2 else falloff[..., None]
