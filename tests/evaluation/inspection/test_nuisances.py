@@ -124,6 +124,14 @@ def test_blur_is_measured_in_pixels(pixels: float) -> None:
     assert found.blur == pytest.approx(pixels, rel=0.2)
 
 
+def test_large_images_out_of_focus_raise_a_complaint() -> None:
+    blurred = ndimage.gaussian_filter(np.kron(ROOM, np.ones((4, 4))), 8)
+    noisy = blurred + np.random.default_rng(1).normal(0, 2, (12, *blurred.shape))
+    found = measure(noisy.round().astype(np.uint8))
+    assert found.blur == pytest.approx(8, rel=0.2)
+    assert any("edges are blurred" in line for line in complaints(found, "left", max(blurred.shape)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("behind", [0.3, 0.8])
 def test_passers_by_are_counted(behind: float) -> None:

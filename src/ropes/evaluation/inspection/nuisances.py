@@ -196,15 +196,21 @@ def _as_they_are(frames: Images) -> _Seen:
 
 
 def _blur(background: Floats) -> float:
-    """From the steepest edges: a step of height h that a Gaussian of σ has blurred rises by h / (√(2π) σ) a pixel."""
-    slope = np.hypot(*np.gradient(background))
-    height = ndimage.maximum_filter(background, 9) - ndimage.minimum_filter(background, 9)
-    edges = height >= max(np.quantile(height, 0.9), 10.0)
-    if not edges.any():
-        return float("nan")
-    sigma = 1 / (np.sqrt(2 * np.pi) * np.quantile((slope / np.maximum(height, 1e-9))[edges], 0.99))
-    # Central differences blur a sharp edge by .65 pixel themselves.
-    return float(np.sqrt(max(sigma**2 - 0.65**2, 0.0)))
+    """From the steepest edges: a step of height h that a Gaussian of σ has blurred rises by h / (√(2π) σ) a pixel.
+
+    The window in which h is measured grows until it holds four σ: a narrow one would take a wide edge for a low one.
+    """
+    slope, window = np.hypot(*np.gradient(background)), 9
+    while True:
+        height = ndimage.maximum_filter(background, window) - ndimage.minimum_filter(background, window)
+        edges = height >= max(np.quantile(height, 0.9), 10.0)
+        if not edges.any():
+            return float("nan")
+        sigma = 1 / (np.sqrt(2 * np.pi) * np.quantile((slope / np.maximum(height, 1e-9))[edges], 0.99))
+        if 4 * sigma < window or window > max(background.shape) // 4:
+            # Central differences blur a sharp edge by .65 pixel themselves.
+            return float(np.sqrt(max(sigma**2 - 0.65**2, 0.0)))
+        window = 2 * window - 1
 
 
 def _moved_background(residuals: Floats, noise: float) -> float:
