@@ -1,6 +1,6 @@
 """Which stage of method `ropes` causes how much of its error: stages with ideal inputs in place of the stage before.
 
-    python -m benchmarks.ideal_inputs --work FOLDER [--fits SETTING:ANCHORS ...] [--seed 0] [--out FILE] [--page]
+    python -m benchmarks.ideal_inputs --work FOLDER [--fits SETTING:ANCHORS ...] [--seeds 0 ...] [--out FILE] [--page]
 
 The compact recipe without a student is fitted on panda-gym's scene. Then each stage is trained again with
 
@@ -9,13 +9,16 @@ The compact recipe without a student is fitted on panda-gym's scene. Then each s
   ratios without the noise of their labels;
 - coordinates: AE2's, or the logits themselves: no AE2.
 
-Errors are of the clean test poses in distribution, by the paper's protocol (a line fitted on 1,000 labels). Data sets,
-fits and stages that are in FOLDER are not made again. --page also writes the table of docs/ropes.md.
+Errors and correlations are of the clean test poses, in distribution and shifted, by the paper's protocol (a line fitted
+on 1,000 labels of these poses). The share of a stage is the part of the squared error that vanishes where it alone has
+an ideal input or is left out; shares of several stages need not add up to one. Data sets, fits and stages that are in
+FOLDER are not made again. --page also writes the tables of docs/ropes.md.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +52,20 @@ from ropes.models.autoencoder import AE1
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
+from ropes.report.table import grouped
 
 PAGE = Path(__file__).parents[1] / "docs" / "ropes.md"
-FITS = ("panda-1c-independent:10000", "panda-2c-independent:10000")
-TEST = "test-id"
+FITS = ("panda-1c-independent:10000", "panda-2c-independent:10000", "panda-2c-causal:10000")
+#: Split of test poses → what they are.
+TESTS = {"test-id": "poses in distribution", "test-ood": "shifted poses"}
 #: Codes, log ratios and coordinates: as they are, and ideal.
 CODES, RATIOS, COORDINATES = ("AE1", "angles"), ("learned", "exact"), ("AE2", "logits")
+#: Stage → inputs with which its error is gone.
+WITHOUT = {
+    "AE1": ("angles", "learned", "AE2"),
+    "log ratios": ("AE1", "exact", "AE2"),
+    "AE2": ("AE1", "learned", "logits"),
+}
 _BATCH = 256
 
 
@@ -94,8 +105,8 @@ class Poses:
     angles: Floats
 
 
-def parts_of(dataset: Dataset, run: Path, recipe: RopesRecipe, seed: int) -> tuple[Poses, Poses, Poses]:
-    """Training, held-out and test poses, with the codes of the run's AE1."""
+def parts_of(dataset: Dataset, run: Path, recipe: RopesRecipe, seed: int) -> dict[str, Poses]:
+    """Training poses ("train"), held-out ones ("held-out") and those of each test, with the codes of the run's AE1."""
     ae1 = AE1(recipe.ae1, 1)
     load_weights(ae1, run / "ae1" / WEIGHTS)
     ae1 = ae1.eval()
@@ -111,7 +122,8 @@ def parts_of(dataset: Dataset, run: Path, recipe: RopesRecipe, seed: int) -> tup
     images, angles = of("train")
     out = np.isin(images.anchor, held_out_anchors(images.anchor, recipe.val_fraction, seed))
     kept, held = images.split(out)
-    return poses(kept, angles[~out]), poses(held, angles[out]), poses(*of(TEST))
+    tests = {split: poses(*of(split)) for split in TESTS}
+    return {"train": poses(kept, angles[~out]), "held-out": poses(held, angles[out]), **tests}
 
 
 def lift(views: int, train: Floats, seed: int) -> Callable[[Floats], Tensor]:
@@ -175,10 +187,11 @@ def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
     model = described_model(dataset)
     assert model is not None
     parts = parts_of(dataset, run, recipe, seed)
-    lifted = lift(len(fitted.cameras), parts[0].angles, seed)
+    lifted = lift(len(fitted.cameras), parts["train"].angles, seed)
     rows = []
     for source in CODES:
-        kept, held, test = parts if source == "AE1" else (replace(p, codes=lifted(p.angles)) for p in parts)
+        of = parts if source == "AE1" else {name: replace(p, codes=lifted(p.angles)) for name, p in parts.items()}
+        kept, held = of["train"], of["held-out"]
         scale, (values, held_values) = standardise(kept.codes, held.codes)
         codes, held_codes = (Codes(v, p.regime, dataset.regimes) for v, p in ((values, kept), (held_values, held)))
         upstream = read_json(run / "ae1" / SUMMARY)["fingerprint"] + ("" if source == "AE1" else " angles")
@@ -194,42 +207,61 @@ def measured(work: Path, asked: str, seed: int) -> list[dict[str, Any]]:
             trainer = AE2Trainer(context, codes, held_codes, ratios.networks, scale, ratios.fingerprints)
             (name,) = trainer.networks
             ae2, _ = trainer.train(name, recipe.sparsity_weights[0])
-            with torch.no_grad():
-                read = {
-                    "AE2": ae2.read(test.codes),
-                    "logits": torch.stack([r(scale(test.codes)) for r in ratios.networks], 1),
-                }
-            for coordinates in COORDINATES:
-                found = protocol(read[coordinates].double().numpy(), test.angles, generator(seed, "ideal inputs"))
+            for split, coordinates in product(TESTS, COORDINATES):
+                with torch.no_grad():
+                    if coordinates == "AE2":
+                        read = ae2.read(of[split].codes)
+                    else:
+                        read = torch.stack([r(scale(of[split].codes)) for r in ratios.networks], 1)
+                found = protocol(read.double().numpy(), of[split].angles, generator(seed, "ideal inputs"))
                 rows.append(
                     {
                         "setting": setting,
                         "anchors": int(anchors),
                         "seed": seed,
+                        "split": split,
                         "codes": source,
                         "ratios": kind,
                         "coordinates": coordinates,
                         "joints": list(fitted.joints),
                         "mse": found.mse_mean.tolist(),
+                        "mcc": found.mcc_mean.tolist(),
                         "r2": found.r2_mean.tolist(),
                     }
                 )
     return rows
 
 
-def written(found: dict[str, Any]) -> str:
-    """The Markdown tables of such figures, one for each fit, and what they are of."""
+def written(found: Mapping[str, Any]) -> str:
+    """The Markdown tables of such figures, means over seeds, and what they are of."""
     text = ""
-    rows = found["rows"]
-    for fit_ in dict.fromkeys((row["setting"], row["anchors"], row["seed"]) for row in rows):
-        own = [row for row in rows if (row["setting"], row["anchors"], row["seed"]) == fit_]
+    for (setting, anchors, split), own in grouped(
+        found["rows"], lambda row: (row["setting"], row["anchors"], row["split"])
+    ).items():
         joints = [f"J{name[-1]}" for name in own[0]["joints"]]
+        means = {
+            inputs: {name: np.mean([row[name] for row in rows], axis=0) for name in ("mse", "mcc")}
+            for inputs, rows in grouped(own, lambda row: (row["codes"], row["ratios"], row["coordinates"])).items()
+        }
+        seeds = len({row["seed"] for row in own})
         lines = [
-            [row["codes"], row["ratios"], row["coordinates"], *(f"{mse:.4f}" for mse in row["mse"])] for row in own
+            [*inputs, *(f"{mse:.4f} ({mcc:.3f})" for mse, mcc in zip(mean["mse"], mean["mcc"], strict=True))]
+            for inputs, mean in means.items()
         ]
-        text += f"`{fit_[0]}`, {fit_[1]:,} anchors, seed {fit_[2]}:\n\n"
+        as_it_is = means[CODES[0], RATIOS[0], COORDINATES[0]]["mse"]
+        shares = [
+            [stage, *(f"{share:.0%}" for share in 1 - means[inputs]["mse"] / as_it_is)]
+            for stage, inputs in WITHOUT.items()
+        ]
+        text += (
+            f"`{setting}`, {anchors:,} anchors, {TESTS[split]}, {seeds} training seed{'s' if seeds > 1 else ''}:\n\n"
+        )
         text += table(["codes", "log ratios", "coordinates", *joints], lines) + "\n"
-    return text + f"Scene panda-gym, without a student; {found['device']}, version {found['version']}.\n"
+        text += table(["share of the error of", *joints], shares) + "\n"
+    return text + (
+        "Mean squared error, rad², and MCC in brackets. Scene panda-gym, without a student; "
+        f"{found['device']}, version {found['version']}.\n"
+    )
 
 
 def main() -> None:
@@ -237,11 +269,12 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--fits", nargs="+", default=list(FITS), metavar="SETTING:ANCHORS")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--page", action="store_true", help="also write the tables of docs/ropes.md")
     arguments, began = parser.parse_args(), time.monotonic()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    rows = [row for asked in arguments.fits for row in measured(arguments.work, asked, arguments.seed)]
+    fits = product(arguments.fits, arguments.seeds)
+    rows = [row for asked, seed in fits for row in measured(arguments.work, asked, seed)]
     found = {**described(began), "rows": rows}
     keep(found, "ideal-inputs", written(found), arguments.out, PAGE if arguments.page else None)
 
