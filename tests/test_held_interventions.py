@@ -17,11 +17,22 @@ from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.data.robot_time import SPEED, seconds_of_path
 from ropes.errors import UserError
 from ropes.evaluation import results
+from ropes.evaluation.paper import published
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.kinds import FitRow
+from ropes.report.words import rms
 from ropes.simulation.settings import setting_named
 
 JOINTS = ("panda_joint1", "panda_joint2")
+ABOUT: dict[str, Any] = {
+    "settings": ["panda-2c-causal"],
+    "hours": 8.0,
+    "graph_anchors": 5000,
+    "seeds": [0],
+    "device": "d",
+    "processor": "p",
+    "version": "0",
+}
 
 
 def row(joint: str, split: str, calibration_labels: int) -> Row:
@@ -65,7 +76,11 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
             results.write(Path(str(words[-1])) / "results.json", found)
         return ""
 
-    content = {"edges": [["panda_joint2", "panda_joint1"]], "true": [["panda_joint1", "panda_joint2"]]}
+    content = {
+        "edges": [["panda_joint2", "panda_joint1"]],
+        "true": [["panda_joint1", "panda_joint2"]],
+        "undetermined": [{"parent": "panda_joint1", "child": "panda_joint3", "why": "no answer"}],
+    }
     graph = SimpleNamespace(distance=2, to_dict=lambda: content)
     monkeypatch.setattr(held, "ropes", ropes)
     monkeypatch.setattr(held, "causal_graph", lambda run, data: graph)
@@ -82,17 +97,32 @@ def test_both_recordings_take_the_same_hours(tmp_path: Path, commands: list[tupl
     assert commands[4][5:9] == ("--chains", 563, "--frames-per-move", 2)
     assert [each["count"] for each in rows] == [1515, 563]
     assert [each["fit_seconds"] for each in rows] == [1234, 1234]  # of the fit, also where it is resumed
-    assert rows[0]["errors"]["panda_joint2"]["mse"] == pytest.approx(0.01)
-    assert rows[0]["errors"]["panda_joint2"]["labelled_mse"] == pytest.approx(0.008)
+    for split in ("id", "ood"):
+        assert rows[0]["errors"][split]["panda_joint2"]["mse"] == pytest.approx(0.01)
+        assert rows[0]["errors"][split]["panda_joint2"]["labelled_mse"] == pytest.approx(0.008)
     assert rows[0]["wrong"] == ["joint 2 → joint 1 too many", "joint 1 → joint 2 missing"]
-    about = {"settings": ["panda-2c-causal"], "hours": 8.0, "graph_anchors": 5000, "seed": 0}
-    told = held.written({"rows": rows, **about, "device": "d", "processor": "p", "version": "0"})
-    learnt = "| `panda-2c-causal`, 563 chains |"
-    wrong = "2: joint 2 → joint 1 too many; joint 1 → joint 2 missing"
-    assert f"{learnt} 0 | 5.7 (0.900) | 5.7 (0.900) | {wrong} | 1234 |" in told
-    assert f"{learnt} 1,000 | 5.1 | 5.1 |" in told
-    assert f"{learnt} ratio of squared errors | 1.25 | 1.25 |" in told
-    assert "| `panda-2c-causal`, the paper's ROPES, 10,000 anchors |  | (0.921) | (0.966) |" in told
+    told = held.written({"rows": rows, **ABOUT})
+    wrong = "2: joint 2 → joint 1 too many, joint 1 → joint 2 missing, 1 undetermined"
+    for poses in ("in distribution", "shifted"):
+        learnt = f"| `panda-2c-causal`, 563 chains | {poses} |"
+        assert f"{learnt} 0 | 5.7 (0.900) | 5.7 (0.900) | {wrong} | 1234 |" in told
+        assert f"{learnt} 1,000 | 5.1 | 5.1 |" in told
+        assert f"{learnt} ratio of squared errors | 1.25 | 1.25 |" in told
+    paper = "| `panda-2c-causal`, the paper's ROPES, 10,000 anchors |"
+    assert f"{paper} in distribution | 1,000 | (0.921) | (0.966) |" in told
+    bars = [published(setup="panda-2c-causal", joint=joint, split="ood") for joint in JOINTS]
+    shifted = [rms(bar and bar.mse) for bar in bars]
+    assert f"{paper} shifted | 1,000 | {' | '.join(shifted)} |" in told
+
+
+def test_errors_are_means_over_seeds(tmp_path: Path, commands: list[tuple[object, ...]]) -> None:
+    row = held.measured(tmp_path, "panda-2c-causal", "chains", 8.0, 0, tmp_path / "others")
+    other = json.loads(json.dumps(row)) | {"seed": 1, "distance": 0, "wrong": [], "undetermined": 0}
+    other["errors"]["id"]["panda_joint1"] |= {"mse": 0.03, "mcc": 0.7}
+    told = held.written({"rows": [row, other], **ABOUT, "seeds": [0, 1]})
+    assert "563 chains | in distribution | 0 | 8.1 (0.800) | 5.7 (0.900) |" in told  # √.02 rad
+    assert "undetermined; 0 | 1234, 1234 |" in told
+    assert "means over seeds 0, 1" in told
 
 
 def test_a_run_whose_graph_is_refused_keeps_its_errors(
@@ -107,9 +137,8 @@ def test_a_run_whose_graph_is_refused_keeps_its_errors(
     monkeypatch.setattr(held, "causal_graph", refuse)
     row = held.measured(tmp_path, "panda-2c-causal", "chains", 8.0, 0, tmp_path / "others")
     assert capsys.readouterr().err == "no graph: a coordinate does not respond\n"
-    about = {"settings": ["panda-2c-causal"], "hours": 8.0, "graph_anchors": 5000, "seed": 0}
-    told = held.written({"rows": [row], **about, "device": "d", "processor": "p", "version": "0"})
-    assert "563 chains | 0 | 5.7 (0.900) | 5.7 (0.900) | no graph | 1234 |" in told
+    told = held.written({"rows": [row], **ABOUT})
+    assert "563 chains | shifted | 0 | 5.7 (0.900) | 5.7 (0.900) | no graph | 1234 |" in told
 
 
 def test_all_causal_settings_are_the_default(
