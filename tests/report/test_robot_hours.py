@@ -126,6 +126,23 @@ def test_figure_has_a_line_for_each_recording_with_and_without_labels() -> None:
     assert lines["chains, cnn, all labels"].get_linestyle() == "-."
 
 
+def test_filmed_and_longer_anchors_have_lines_of_their_own() -> None:
+    added = tuple(
+        replace(row, method=f"anchored@{prefix}8-hours")
+        for prefix in ("filmed-", "longer-")
+        for row in ROWS
+        if row.method == "anchored@8-hours"
+    )
+    found = recorded(replace(FOUND, rows=ROWS + added))
+    lines = dict(tables(found))["Poses in distribution, no label:"].markdown().splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == [
+        *("anchors", "", "anchors, as many training steps as chains", "anchors with filmed moves", "chains", ""),
+        "the paper's ROPES, 1,000 labels",
+    ]
+    (panel,) = figure([each for each in found if (each.cell.split, each.cell.occlusion) == ("id", 0)]).axes
+    assert "anchors with filmed moves, no label" in {str(line.get_label()) for line in panel.get_lines()}
+
+
 def test_other_experiments_have_no_robot_time() -> None:
     assert recorded(replace(FOUND, name="curves")) == ()
 

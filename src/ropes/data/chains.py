@@ -21,6 +21,8 @@ from ropes.errors import UserError
 MOVES = "moves"
 #: Moves of each joint in a chain.
 TURNS = 5
+#: Frames on the way of each move of a chain, unless another number is asked for.
+ON_THE_WAY = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from ropes.common.seeds import generator
 from ropes.common.stores import Location
 from ropes.data import build as building
 from ropes.data import schema
-from ropes.data.chains import MOVES, Chains
+from ropes.data.chains import MOVES, ON_THE_WAY, Chains
 from ropes.data.dataset import Dataset
 from ropes.data.moves import FRAMES, anchor_plans, anchor_states
 from ropes.data.writer import SplitPlan
@@ -76,7 +76,7 @@ def simulate(
     if (anchors is None) == (chains is None):
         raise UserError("give either a number of anchors or a number of chains")
     episodes = anchors if chains is None else chains
-    frames = (0 if chains is None else 2) if frames_per_move is None else frames_per_move
+    frames = (0 if chains is None else ON_THE_WAY) if frames_per_move is None else frames_per_move
     if not episodes or episodes < 1 or test_anchors < 0 or frames < 0:
         raise UserError(
             f"{episodes} anchors or chains, {test_anchors} test anchors and {frames} frames per move: give at least 1, "

@@ -8,6 +8,7 @@ from typing import Any
 
 from ropes.data.build import begun_renderer, renderer_record
 from ropes.data.cache import ImageCache
+from ropes.data.chains import ON_THE_WAY
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
@@ -92,6 +93,8 @@ def generate_dataset(
         arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
         options["mesh"] = plan.mesh
         options["chains" if name in plan.chains else "anchors"] = count
+        if name in plan.filmed:
+            options["frames_per_move"] = ON_THE_WAY
         dataset = simulate(arm, test_anchors=plan.test_anchors, **options)
         if not plan.at_once and not parallel:
             return

@@ -87,6 +87,7 @@ def _description(plan: Experiment) -> dict[str, Any]:
             "camera",
             "chains",
             "colour",
+            "filmed",
             "full_meshes",
             "logger",
             "measures",
@@ -98,7 +99,7 @@ def _description(plan: Experiment) -> dict[str, Any]:
         *("renderings", "scene", "sizes", "transfers"),
     )
     description = {name: value for name, value in content.items() if name not in derived}
-    for name in ("chains", "colour", "renderings"):
+    for name in ("chains", "colour", "filmed", "renderings"):
         if content[name]:
             description[name] = content[name]
     if plan.camera != "clean":

@@ -86,6 +86,7 @@ class Experiment:
         renderings: data set → its rendering, where one setting has several data sets.
         transfers: data set → method or variant → other data sets whose test images its fits read as well.
         chains: data set of chains of moves → its setting; `anchors` has the number of its chains.
+        filmed: data set of anchors with frames on the way of their moves → its setting.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Experiment:
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
     transfers: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     chains: Mapping[str, str] = field(default_factory=dict)
+    filmed: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, dataset: str, label: str) -> bool:
         """Whether a method or variant is fitted on a data set."""
@@ -135,7 +137,7 @@ class Experiment:
         """The setting of a data set, with its scene and cameras; None if it is not an arm's."""
         rendering = self.renderings.get(dataset)
         if rendering is None:
-            if (arm := find_setting(self.chains.get(dataset, dataset))) is None:
+            if (arm := find_setting({**self.chains, **self.filmed}.get(dataset, dataset))) is None:
                 return None
             return replace(
                 arm,

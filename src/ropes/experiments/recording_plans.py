@@ -10,12 +10,16 @@ from ropes.experiments.variants import (
     CAMERA_ANCHORS,
     SECONDS_OF_ANCHOR,
     SECONDS_OF_CHAIN,
+    SECONDS_OF_FILMED_ANCHOR,
+    as_long_as_chains,
     by_anchors,
     robot_hours,
 )
-from ropes.methods.recipes import Recipe
+from ropes.methods.anchored.recipe import EncoderRecipe
+from ropes.methods.recipes import CNNRecipe, Recipe
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
+from ropes.simulation.settings import setting_named
 
 _TWO_CAMERAS = "panda-2c-independent"
 #: Scenes of experiment cameras, one for each renderer.
@@ -52,22 +56,25 @@ def of_cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
 
 
 def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
-    """As many anchors, and as many chains of moves, as a robot records in some hours.
+    """As many anchors, with and without frames on the way, and as many chains as a robot records in some hours.
 
-    Method cnn has the labels of all their poses; it does not see the frames on the way, which anchored reads.
+    Method cnn has the labels of all poses of plain anchors and of chains; it does not see the frames on the way, which
+    anchored reads.  Chains take more training steps; plain anchors are also trained for as many.
     """
-    chains = f"{_TWO_CAMERAS}+chains"
-    of = {
-        dataset: {
-            f"{method}@{prefix}{label}": each
-            for method in recipes
-            for label, each in robot_hours(recipes[method], seconds)
-        }
-        for dataset, prefix, seconds in (
-            (_TWO_CAMERAS, "", SECONDS_OF_ANCHOR),
-            (chains, "chains-", SECONDS_OF_CHAIN),
-        )
-    }
+    filmed, chains = (f"{_TWO_CAMERAS}+{kind}" for kind in ("moves", "chains"))
+    joints = len(setting_named(_TWO_CAMERAS).splits["train"].joints)
+    of: dict[str, dict[str, EncoderRecipe | CNNRecipe]] = {_TWO_CAMERAS: {}, filmed: {}, chains: {}}
+    for method, recipe in recipes.items():
+        found = [
+            (_TWO_CAMERAS, "", robot_hours(recipe, SECONDS_OF_ANCHOR)),
+            (chains, "chains-", robot_hours(recipe, SECONDS_OF_CHAIN)),
+        ]
+        if isinstance(recipe, EncoderRecipe):
+            found.append((_TWO_CAMERAS, "longer-", as_long_as_chains(recipe, joints)))
+            found.append((filmed, "filmed-", robot_hours(recipe, SECONDS_OF_FILMED_ANCHOR)))
+        for dataset, prefix, variants in found:
+            of[dataset] |= {f"{method}@{prefix}{label}": each for label, each in variants}
+    of = {dataset: variants for dataset, variants in of.items() if variants}
     return Experiment(
         name="robot-hours",
         recipes={label: each for variants in of.values() for label, each in variants.items()},
@@ -77,4 +84,5 @@ def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experime
         occlusions=(0, 32),
         only={dataset: tuple(variants) for dataset, variants in of.items()},
         chains={chains: _TWO_CAMERAS},
+        filmed={dataset: _TWO_CAMERAS for dataset in of if dataset == filmed},
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from ropes.data.chains import ON_THE_WAY, TURNS
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import ANCHOR_SECONDS
 from ropes.evaluation.paper import TWO_CAMERAS
@@ -38,8 +39,9 @@ COMPARED = (500, 2_000, 6_000)
 #: Hours of robot time of experiment robot-hours.
 ROBOT_HOURS = (2, 4, 8)
 #: Seconds of robot time of an anchor and of a chain of the Panda's six joints: moves at 1 rad/s, with .2 s to speed up
-#: and to slow down, in the recorder's order, and a dwell of .5 s in each pose.
-SECONDS_OF_ANCHOR, SECONDS_OF_CHAIN = ANCHOR_SECONDS[TWO_CAMERAS], 50.9
+#: and to slow down, in the recorder's order, and a dwell of .5 s in each pose.  Where an anchor's moves are filmed, the
+#: arm returns after each to the pose without intervention.
+SECONDS_OF_ANCHOR, SECONDS_OF_FILMED_ANCHOR, SECONDS_OF_CHAIN = ANCHOR_SECONDS[TWO_CAMERAS], 31.7, 50.9
 #: Numbers of anchors of experiment cameras.
 CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
@@ -132,6 +134,24 @@ def robot_hours(recipe: Recipe, seconds: float) -> Iterator[tuple[str, EncoderRe
     base = replace(recipe, training=replace(recipe.training, min_samples=_MIN_POSES))
     for hours in ROBOT_HOURS:
         yield f"{hours}-hours", replace(base, anchors=int(hours * 3600 / seconds))
+
+
+def as_long_as_chains(recipe: EncoderRecipe, joints: int) -> Iterator[tuple[str, EncoderRecipe]]:
+    """Anchors of each of `ROBOT_HOURS` with as many training steps as chains take, where these take more.
+
+    Args:
+        recipe: of anchored.
+        joints: that move in a chain.
+    """
+    chains = dict(robot_hours(recipe, SECONDS_OF_CHAIN))
+    for label, each in robot_hours(recipe, SECONDS_OF_ANCHOR):
+        assert isinstance(each, EncoderRecipe)  # as `recipe`
+        count = chains[label].anchors or 0
+        kept = count - round(recipe.val_fraction * count)
+        samples = 2 * kept * TURNS * joints * max(1, ON_THE_WAY)  # as in ropes.methods.anchored.chain_poses
+        training = replace(each.training, min_samples=round(each.training.epochs * samples))
+        if training.min_samples > each.training.min_samples:
+            yield label, replace(each, training=training)
 
 
 def by_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, EncoderRecipe | CNNRecipe]]:

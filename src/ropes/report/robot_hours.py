@@ -22,6 +22,7 @@ from ropes.methods.registry import method_of
 from ropes.report.figures import (
     FLOOR,
     OURS,
+    PALETTE,
     Labels,
     as_degrees,
     error_bars,
@@ -34,12 +35,19 @@ from ropes.report.page import Section, Source, explained, plot, tag
 from ropes.report.table import Entry, Table, grouped, named_once, paragraphs
 from ropes.report.words import counted, joint_label, labels_used, origin, rms, rms_and_deviation
 
-#: Name of the experiment, whose variants are METHOD@2-hours and METHOD@chains-2-hours.
+#: Name of the experiment, whose variants are METHOD@2-hours, METHOD@chains-2-hours, and so on.
 NAME = "robot-hours"
-_CHAINS, _HOURS = "chains-", "-hours"
+#: Prefix of a variant → what was recorded; and the suffix of all.
+_KINDS = {
+    "": "anchors",
+    "longer-": "anchors, as many training steps as chains",
+    "filmed-": "anchors with filmed moves",
+    "chains-": "chains",
+}
+_HOURS = "-hours"
 #: The paper's methods without and with training labels.
 _PAPER = {False: f"ROPES, {CALIBRATION_LABELS:,} labels", True: f"RoboPEPP, {ALL_LABELS:,} labels"}
-_COLOURS = {"anchors": OURS, "chains": FLOOR}
+_COLOURS = dict(zip(_KINDS.values(), (OURS, PALETTE[5], PALETTE[3], FLOOR), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +55,7 @@ class Recorded:
     """The error of a joint from a recording of so many hours.
 
     Attributes:
-        kind: "anchors" or "chains".
+        kind: what was recorded, see `_KINDS`.
         labels: of training and of the map to radians, in words.
         hours: of robot time.
         cell: the error.
@@ -80,16 +88,17 @@ def recorded(found: Results) -> tuple[Recorded, ...]:
             cell.joint,
         )
     )
-    return tuple(sorted(map(_recorded, cells), key=lambda each: (each.kind, each.hours)))
+    return tuple(sorted(map(_recorded, cells), key=lambda each: (list(_COLOURS).index(each.kind), each.hours)))
 
 
 def _recorded(cell: JointErrors) -> Recorded:
-    variant = cell.method.partition("@")[2]
-    hours = int(variant.removeprefix(_CHAINS).removesuffix(_HOURS))
+    variant = cell.method.partition("@")[2].removesuffix(_HOURS)
+    prefix = next(each for each in reversed(_KINDS) if variant.startswith(each))
+    hours = int(variant.removeprefix(prefix))
     labels = labels_used(cell.calibration_labels)
     if cell.label_share is not None:
         labels = f"{method_of(cell.method)}, all labels"
-    return Recorded(kind="chains" if variant.startswith(_CHAINS) else "anchors", labels=labels, hours=hours, cell=cell)
+    return Recorded(kind=_KINDS[prefix], labels=labels, hours=hours, cell=cell)
 
 
 @styled
