@@ -15,6 +15,7 @@ from ropes.causal.scm import Regime
 from ropes.cli import entry as cli
 from ropes.common import files
 from ropes.data.layout import copy_without_labels
+from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection import sample as sampling
@@ -153,6 +154,20 @@ def test_camera_nuisances_are_measured_and_printed(data: Path) -> None:
     print_inspection(found, Console(file=stream, width=200))
     for camera in found.cameras:
         assert f"camera {camera}: exposure ±" in stream.getvalue()
+
+
+def test_one_incomplete_anchor_leaves_the_nuisances_of_the_others(tmp_path: Path) -> None:
+    """In recordings of one policy after the other, where the arm is says nothing about what changed for good."""
+    causal = tiny.model()
+    tasks = tuple(range(len(causal.regimes)))
+    plans = [SplitPlan(name="train", episodes=79, tasks=tasks), SplitPlan(name="train", episodes=1, tasks=tasks[:-1])]
+    angles = causal.sample(np.random.default_rng(0), 80).reshape(-1, len(tiny.JOINTS))[:-1]
+    found = inspect_data(tiny.write_splits(tmp_path / "data", plans, {"train": angles}, causal, {}), show=False)
+    assert found.complete < 1
+    assert all(np.isfinite(each.moved_background) for each in found.nuisances.values())
+    write_apart(tmp_path / "apart", [80] * len(tasks))
+    found = inspect_data(tmp_path / "apart", show=False)
+    assert all(np.isnan(each.moved_background) for each in found.nuisances.values())
 
 
 def test_frames_of_the_other_camera_are_counted(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of
 from ropes.methods.training.image_size import size_fault, size_options, smallest
 from ropes.methods.training.registration import has_one_background
+from ropes.methods.training.stretches import mixed_in_time
 from ropes.models.pushes import FEWEST_FRAMES
 from ropes.models.shapes import EncoderConfig
 
@@ -157,7 +158,8 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
     assert isinstance(shape, EncoderConfig)
     size = smallest(dataset)
     fault, options = size_fault(size, shape), size_options(size, shape)
-    nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
+    mixed = complete == 1 or mixed_in_time(sample.regime)
+    nuisances = _nuisances(sample, dataset.cameras, mixed=mixed, show=show)
     sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
     at_the_setup += [
@@ -203,7 +205,7 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
 def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: bool) -> dict[str, Nuisances]:
     """The nuisances of each camera, from at most 300 images in the order of recording; fewer of larger images.
 
-    `mixed`: every regime comes in all parts of the recording.
+    `mixed`: every regime comes in all parts of the recording, with about the same share.
     """
     if len(sample) < FEWEST_FRAMES:
         return {}

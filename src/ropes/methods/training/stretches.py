@@ -39,7 +39,7 @@ def following(
         parameters: of the frames, see `Registration.estimate`.
         cameras: names.
     """
-    if not _mixed(images.regime[rows[0] : rows[-1] + 1]) or (np.diff(images.anchor) < 0).any():
+    if not mixed_in_time(images.regime[rows[0] : rows[-1] + 1]) or (np.diff(images.anchor) < 0).any():
         return registration
     frames = frames.to(device_kind())
     numbers = backgrounds_of(registration, frames, parameters)
@@ -59,7 +59,7 @@ def following(
     return newest
 
 
-def _mixed(regime: Ints) -> bool:
+def mixed_in_time(regime: Ints) -> bool:
     """Whether there are several regimes, with about the same shares in all parts of the recording."""
     count = int(regime.max()) + 1
     if count < 2:
