@@ -112,7 +112,7 @@ class Fit:
 
 
 class Board:
-    """Holds the newest frames of each camera; one thread for each source puts them, one takes them.
+    """Holds the newest frames of each camera; a thread for each source puts them, other threads take them.
 
     Args:
         cameras: names, in the order of the run.
@@ -168,8 +168,8 @@ class Board:
             self._used += 1
             return found
 
-    def give_back(self, found: Mapping[str, Frame]) -> None:
-        """Count frames that `take` gave as dropped."""
+    def drop(self, found: Mapping[str, Frame]) -> None:
+        """Count frames that `take` gave as dropped: their estimate was not used."""
         with self._changed:
             self._used -= 1
 

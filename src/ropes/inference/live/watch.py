@@ -32,7 +32,7 @@ _LEAD, _WINDOW = 0.2, 2.0
 IMAGE_TIMEOUT = 10.0
 #: Number of estimates of the latency's percentile.
 _LATENCIES = 300
-#: Seconds for which a decoding thread keeps the estimating one waiting; Python's default is 0.005.
+#: Seconds for which a decoding thread keeps an estimating one waiting; Python's default is 0.005.
 _SWITCH_INTERVAL = 0.001
 #: Poses that are estimated at the same time: where one takes longer than the next one needs to come, both proceed.
 _POSES_AT_ONCE = 2
@@ -149,7 +149,7 @@ class Watch:
         for source in self._sources:
             threading.Thread(target=self._feed, args=(source, start), daemon=True).start()
         speed, last = _Speed(), start
-        predictions = InOrder(self._board.take, self._predict, self._board.give_back, threads=_POSES_AT_ONCE)
+        predictions = InOrder(self._board.take, self._predict, self._board.drop, threads=_POSES_AT_ONCE)
         try:
             with _switch_interval(_SWITCH_INTERVAL):
                 while seconds is None or time.monotonic() - start < seconds:
