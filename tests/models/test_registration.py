@@ -187,6 +187,24 @@ def test_known_parameters_are_not_estimated_again(zoom: int, monkeypatch: pytest
     assert drifted[0].float().mean() > 0.9
 
 
+@pytest.mark.parametrize("zoom", [1, 2])
+def test_fixed_registration_computes_the_terms_of_its_background_once(
+    zoom: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bar = (SIDE - 40) // 2
+    images = functional.pad(frames().images[:20, :, 12:52], (0, 0, bar, bar))
+    registration = new_registration(2, SIDE, zoom=zoom)
+    registration.adapt(images)
+    expected, drifted = registration(images), registration.drifted(images // 3)
+    fixed = registration.fixed()
+    for term in ("RobustFit", "nearest_inside"):
+        monkeypatch.setattr(f"ropes.models.background_terms.{term}", None)
+    assert torch.equal(fixed(images), expected)
+    for found, usual in zip(fixed.drifted(images // 3), drifted, strict=True):
+        assert torch.equal(found, usual)
+    assert drifted[0].any()
+
+
 def test_frames_with_too_much_change_have_passers_by() -> None:
     rng = np.random.default_rng(0)
     areas = rng.normal(0.03, 0.004, (4000, 2))
