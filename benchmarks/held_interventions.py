@@ -25,6 +25,7 @@ from benchmarks import budget_entries
 from benchmarks.budget_entries import MIN_SAMPLES
 from benchmarks.figures import described, keep, options, origin, table
 from benchmarks.road import ropes
+from ropes.data.chains import ON_THE_WAY
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import causal_graph
 from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable
@@ -44,8 +45,6 @@ SECONDS: Mapping[str, Mapping[str, float]] = {
     )
 }
 SETTINGS = tuple(SECONDS["anchors"])
-#: Frames on the way of each move of a chain: those of `ropes reproduce robot-hours`.
-_ON_THE_WAY = 2
 #: Added to the seed for the anchors of the graph.
 _OTHER = 1000
 #: Split of test poses → what they are.
@@ -79,7 +78,7 @@ def measured(
         `graph_of`.
     """
     count = int(hours * 3600 / SECONDS[recording][setting])
-    way = ("--frames-per-move", _ON_THE_WAY) if recording == "chains" else ()
+    way = ("--frames-per-move", ON_THE_WAY) if recording == "chains" else ()
     data = simulated(work / recording, setting, seed, f"--{recording}", count, *way)
     run = work / f"run-{recording}"
     ropes("fit", "--data", data, "--seed", seed, "--training.min-samples", MIN_SAMPLES, *further, "--out", run)
@@ -194,7 +193,7 @@ def _paper(errors: Mapping[str, float | None]) -> str:
 def main() -> None:
     """Learn from both recordings of each setting and print the table."""
     parser = options(__doc__)
-    parser.add_argument("--work", type=Path, required=True, help="folder of data and runs, one folder a setting")
+    parser.add_argument("--work", type=Path, required=True, help="folder of data and runs")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS)
     parser.add_argument("--hours", type=float, default=8.0, help="of robot time, for each recording")
     parser.add_argument("--graph-anchors", type=int, default=5_000)

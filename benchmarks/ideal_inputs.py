@@ -10,9 +10,9 @@ The compact recipe without a student is fitted on panda-gym's scene. Then each s
 - coordinates: AE2's, or the logits themselves: no AE2.
 
 Errors and correlations are of the clean test poses, in distribution and shifted, by the paper's protocol (a line fitted
-on 1,000 labels of these poses). The share of a stage is the part of the squared error that vanishes where it alone has
-an ideal input or is left out; shares of several stages need not add up to one. Data sets, fits and stages that are in
-FOLDER are not made again. --page also writes the tables of docs/ropes.md.
+on 1,000 labels of these poses). The share of a stage is the part of the squared error that vanishes where its output
+alone is ideal, or where AE2 is left out; shares of several stages need not add up to one. Data sets, fits and stages
+that are in FOLDER are not made again. --page also writes the tables of docs/ropes.md.
 """
 
 import time
@@ -60,7 +60,7 @@ FITS = ("panda-1c-independent:10000", "panda-2c-independent:10000", "panda-2c-ca
 TESTS = {"test-id": "poses in distribution", "test-ood": "shifted poses"}
 #: Codes, log ratios and coordinates: as they are, and ideal.
 CODES, RATIOS, COORDINATES = ("AE1", "angles"), ("learned", "exact"), ("AE2", "logits")
-#: Stage → inputs with which its error is gone.
+#: Stage → codes, log ratios and coordinates without its error.
 WITHOUT = {
     "AE1": ("angles", "learned", "AE2"),
     "log ratios": ("AE1", "exact", "AE2"),

@@ -1,4 +1,4 @@
-"""Why shifted poses are read worse: a joint's own angle is rarer in training, or its combination with others is.
+"""Why shifted poses are read worse: the joint's own angle is rarer in training, or the angles of other joints are.
 
     python -m benchmarks.shifted_joints [RUN] [--count 2000] [--out results/shifted-joints.json] [--page]
 

@@ -9,7 +9,8 @@ labels of such poses, and the share of the first fit's error that a change remov
 FOLDER are not made again. --page also writes the table of docs/curves.md.
 
 - apart: the variance of both policies of joints 5 and 6 is .15 in place of .4 rad², so that their Bayes floors fall to
-  a sixth. A fit with as few images is not limited by the floor of the contrast where this changes little.
+  an eighth and to a sixth. If this hardly changes the errors, the floor of the contrast does not limit a fit with so
+  few images.
 - wide: joints 5 and 6 are nearly uniform over their ranges without intervention (variance 4 rad² before truncation), so
   that angles at the ends are no longer rare.
 - half, more: half, and one and a half times as many channels in every layer.

@@ -142,7 +142,7 @@ def _varying(table: Table, others: set[str | None]) -> tuple[str, ...]:
     """The columns of numbers that vary, without those that number the rows.
 
     Raises:
-        UserError: there is none, or a column has numbers in most of its cells alone, which would vanish.
+        UserError: there is none, or a column has numbers in most of its cells, but not in all.
     """
     table.require_whole("mend the cell, remove the row, or name the factors by --factor-columns")
     names = tuple(

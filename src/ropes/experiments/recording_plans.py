@@ -15,8 +15,7 @@ from ropes.experiments.variants import (
     by_anchors,
     robot_hours,
 )
-from ropes.methods.anchored.recipe import EncoderRecipe
-from ropes.methods.recipes import CNNRecipe, Recipe
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, Recipe
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import setting_named
@@ -84,5 +83,5 @@ def of_robot_hours(recipes: Mapping[str, Recipe], test_anchors: int) -> Experime
         occlusions=(0, 32),
         only={dataset: tuple(variants) for dataset, variants in of.items()},
         chains={chains: _TWO_CAMERAS},
-        filmed={dataset: _TWO_CAMERAS for dataset in of if dataset == filmed},
+        filmed={filmed: _TWO_CAMERAS} if filmed in of else {},
     )

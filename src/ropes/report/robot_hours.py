@@ -1,4 +1,4 @@
-"""Error against robot time, from anchors and from chains of moves: a section of the page, a figure, Markdown tables."""
+"""Error against robot time, from anchors and chains of moves: a section of the page, a figure, Markdown tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
