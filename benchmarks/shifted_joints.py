@@ -61,12 +61,13 @@ def measured(estimator: Estimator, setting: Setting, count: int) -> list[dict[st
 
 
 def shares(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Joint → shares of the increase by its own angle, and by the other joints'; of joints with an increase by 5%."""
+    """Shifted joint → shares of the increase by its own angle, and by the others', if it is at least 5%."""
     at = {tuple(row["shifted"]): row["mse"] for row in rows}
     every, found = rows[-1]["shifted"], {}
-    for joint, usual in at[()].items():
+    for joint in every:
+        usual = at[()][joint]
         increase = at[tuple(every)][joint] - usual
-        if increase > 0.05 * usual:
+        if increase >= 0.05 * usual:
             parts = (tuple(each for each in every if (each == joint) == own) for own in (True, False))
             own, others = ((at[part][joint] - usual) / increase for part in parts)
             found[joint] = (own, others)

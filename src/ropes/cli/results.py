@@ -144,8 +144,8 @@ class Reproduce:
     """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, the packaged estimator;
     table1: the paper's Table 1; table2: comparison with supervised methods at several numbers of labels; curves: error
     against anchors and image size; resolution: windows around the hand from images of up to 512 pixels; robot-hours:
-    error against robot time, from anchors and from chains of moves; coverage:
-    coverage of the 90% intervals; disentanglement: VAEs on a robot finger with a cube; supervision: interventions and
+    error against robot time, from anchors with and without filmed moves, and from chains of moves; coverage: coverage
+    of the 90% intervals; disentanglement: VAEs on a robot finger with a cube; supervision: interventions and
     pairs as supervision, on the same images; eq3: objectives of method ropes; six-joints: one camera and six joints,
     three under intervention; so101: an SO-101 before two webcams, in colour (needs pip install -e '.[so101]');
     causal-triplet: action recognition from image pairs; hold-outs: causal-triplet with five other sets of held-out

@@ -152,7 +152,7 @@ class Registration(nn.Module):
         self.noise.copy_(MAD_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
 
     def fixed(self, solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve) -> "Registration":
-        """A copy whose background stays as it is: it registers faster, and `torch.export` can export it.
+        """A copy whose background and device stay as they are: it registers faster, and `torch.export` can export it.
 
         Args:
             solve: function for linear equations.

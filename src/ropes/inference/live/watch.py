@@ -159,8 +159,8 @@ class Watch:
                     last = time.monotonic()
                     yield self._estimate(*found, speed)
         finally:
-            predictions.close()
             self._stopped.set()
+            predictions.close()
 
     def _warm_up(self) -> None:
         """The first calls of a network are slow."""
@@ -233,7 +233,7 @@ class Watch:
 
 
 def limit_threads(sources: int) -> None:
-    """Leave a core for each source; one pose does not become faster with more than four threads."""
+    """Leave a core for each source beside one pose, which does not become faster with more than four threads."""
     torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) - sources)))
 
 
