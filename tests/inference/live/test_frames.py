@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from ropes.data.recordings.views import View, for_image
+from ropes.data.recordings.views import Box, View, for_image
 from ropes.errors import UserError
 from ropes.inference.live.frames import Board, Fit, Frame
 from tests.estimators import run_of
@@ -133,6 +133,17 @@ def test_scaled_crop_is_inside_the_image(left: int, across: int) -> None:
     view = for_image(View(crop=(left, left, across, across)), "left", {"left": (6, 6)}, larger)
     assert view.crop is not None
     assert max(view.crop[0] + view.crop[2], view.crop[1] + view.crop[3]) <= 9
+
+
+@pytest.mark.parametrize(
+    ("crop", "side", "live"), [((0, 2, 406, 303), 128, (240, 320)), ((3, 1, 406, 303), 406, (720, 960))]
+)
+def test_image_of_a_scaled_crop_has_the_size_of_the_run(crop: Box, side: int, live: tuple[int, int]) -> None:
+    view = View(crop=crop, size=side)
+    shape = view.stored_size(crop[3], crop[2])
+    record = view.to_dict() | {"source_size": [480, 640]}
+    fit = Fit(run_of(image_shapes=(shape, shape), views=dict.fromkeys(CAMERAS, record)))
+    assert fit("left", np.zeros(live, np.uint8)).shape == shape
 
 
 def test_other_shapes_are_refused_with_a_suggested_crop() -> None:

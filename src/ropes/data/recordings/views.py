@@ -91,7 +91,8 @@ def for_image(view: View, camera: str, sources: Mapping[str, tuple[int, int]], i
         image: uint8 (H, W) or (H, W, 3).
 
     Returns:
-        The view, its crop scaled; the view itself of a camera without such a size.
+        The view, its crop scaled so that images are stored at the same size; the view itself of a camera without such a
+        size.
 
     Raises:
         UserError: the two sizes differ in shape.
@@ -106,9 +107,18 @@ def for_image(view: View, camera: str, sources: Mapping[str, tuple[int, int]], i
             f"{source[1]}x{source[0]}: set that resolution, or give --crop {camera}=LEFT,TOP,WIDTH,HEIGHT"
         )
     left, top, width, height = view.crop
+    wanted = view.stored_size(height, width)
     edges = (left, top, left + width, top + height)
     left, top, right, bottom = (round(each * size[0] / source[0]) for each in edges)
-    return replace(view, crop=(left, top, right - left, bottom - top))
+    width, height = right - left, bottom - top
+    # Rounding changes the aspect ratio by up to a pixel, and with it the stored size.
+    while view.size is not None and max(wanted) == view.size < max(height, width):
+        stored = view.stored_size(height, width)
+        if stored == wanted:
+            break
+        too_high = stored[0] > wanted[0] or stored[1] < wanted[1]
+        height, width = (height - 1, width) if too_high else (height, width - 1)
+    return replace(view, crop=(left, top, width, height))
 
 
 def views_as_recorded(
