@@ -1,6 +1,7 @@
 """Logs beside videos and folders of frames: gaps, ends, columns, numbers of frames and episodes."""
 
 import datetime
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -143,6 +144,15 @@ def test_index_and_policy_columns_are_not_joints(import_one: ImportOne, tmp_path
     folder = frames_of(tmp_path / "frames", [], header, [(k, k, k, k, 0.5 * k) for k in range(3)])
     dataset = import_one(folder, policies=table, streams=Options(policy_column="command")).dataset
     assert dataset.state_names == ("elbow",)
+
+
+def test_numbered_policies_may_be_empty(import_one: ImportOne, tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "p.csv", ("task", "policy"), list(enumerate(NAMES)))
+    rows = [*((k, k, 0.5 * k) for k in range(3)), (3, "", 0.0)]  # the arm is moved by hand in the last one
+    folder = frames_of(tmp_path / "frames", [], ("frame", "policy", "elbow"), rows)
+    shutil.copyfile(folder / "left" / "0000.png", folder / "left" / "0003.png")
+    dataset = import_one(folder, policies=table).dataset
+    assert dataset.states("train")[:, 0].tolist() == [0.0, 0.5, 1.0]
 
 
 def test_joint_columns_can_be_chosen(import_one: ImportOne, tmp_path: Path) -> None:

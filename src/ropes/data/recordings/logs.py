@@ -25,9 +25,9 @@ def joints(log: Table, times: Floats, options: Options) -> Joints | None:
     Raises:
         UserError: no such column, or a position is not a finite number.
     """
-    if not options.joint_columns:
-        log.require_whole("mend the cell, remove the row, or name the joints' columns by --joint-columns")
     others = (*_RESERVED, options.policy_column)
+    if not options.joint_columns:
+        log.require_whole("mend the cell, remove the row, or name the joints' columns by --joint-columns", others)
     numeric = (name for name in log.numeric() if name not in others)
     names = options.joint_columns or tuple(numeric)
     if not names:

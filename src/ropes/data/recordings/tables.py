@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,18 +80,19 @@ class Table:
             if name and not name.startswith(_INDEX) and cells and all(as_number(cell) is not None for cell in cells)
         )
 
-    def require_whole(self, advice: str) -> None:
+    def require_whole(self, advice: str, without: Collection[str | None] = ()) -> None:
         """Check that each column has numbers only, or hardly any: a joint with an empty cell must not vanish.
 
         Args:
             advice: what to do, for the message.
+            without: columns that are not checked.
 
         Raises:
             UserError: most cells of a column are finite numbers, but one is not.
         """
         for name, cells in self.columns.items():
             numbers = [as_number(cell) is not None for cell in cells]
-            if name and numbers and 0.5 < sum(numbers) / len(numbers) < 1:
+            if name and name not in without and numbers and 0.5 < sum(numbers) / len(numbers) < 1:
                 row = numbers.index(False)
                 raise UserError(f"{self.where(row)}: {name} is {cells[row]!r}, which is no number; {advice}")
 
