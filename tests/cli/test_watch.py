@@ -33,6 +33,10 @@ from tests.command_line import refusal
             "panda-2c --camera a b --truth ws://h --publish ws://h --topic /joint_states",
             "--truth would read the estimates, which --publish sends on /joint_states; give another topic",
         ),
+        (
+            "panda-2c --camera a b --truth ws://h --publish ws://h --topic joint_states",  # ROS adds the slash
+            "--truth would read the estimates, which --publish sends on /joint_states; give another topic",
+        ),
         ("panda-2c --camera a b --truth ws://h:no", "--truth ws://h:no is not ws://HOST:PORT[/TOPIC] (Port could not"),
         (
             "panda-2c --camera 0 --no-page --publish -",

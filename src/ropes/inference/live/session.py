@@ -161,7 +161,7 @@ def _require_other_topic(options: WatchOptions) -> None:
     Raises:
         UserError: they are, or --truth is no address.
     """
-    published = options.topic if any(map(is_address, options.publish)) else None
+    published = f"/{options.topic.lstrip('/')}" if any(map(is_address, options.publish)) else None
     if options.has_encoders and topic_of(str(options.truth)).topic == published:
         raise UserError(f"--truth would read the estimates, which --publish sends on {published}; give another topic")
 
