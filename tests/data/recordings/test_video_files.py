@@ -43,6 +43,13 @@ def test_time_in_the_name_of_a_video_is_no_address(
     assert len(read(write_video(Path("2024-05-01T12:30:00.mp4"), Fraction(10))))
 
 
+def test_two_videos_of_one_camera_are_refused(tmp_path: Path) -> None:
+    for name in ("left.mkv", "left.mp4", "right.mp4"):
+        write_video(tmp_path / name, Fraction(10))
+    with pytest.raises(UserError, match=r"has two videos of camera left, left\.mkv and left\.mp4; remove one"):
+        open_recording(tmp_path, Options(needs_policies=False))
+
+
 def test_names_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9.mp4")
     try:

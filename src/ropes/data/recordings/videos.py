@@ -199,7 +199,13 @@ class Videos:
     def open(self, path: Path, options: Options) -> "VideoRecording":
         """See `Source`."""
         found = [path] if path.is_file() else logs.files(path, VIDEO_SUFFIXES)
-        chosen = logs.chosen({file.stem: file for file in found}, options, path)
+        by_camera: dict[str, Path] = {}
+        for file in found:
+            if (other := by_camera.setdefault(file.stem, file)) != file:
+                raise UserError(
+                    f"{path} has two videos of camera {file.stem}, {other.name} and {file.name}; remove one"
+                )
+        chosen = logs.chosen(by_camera, options, path)
         return VideoRecording(path, chosen, logs.find(path, found[0], options), options)
 
 
