@@ -6,6 +6,7 @@ import av
 import numpy as np
 import pytest
 
+from ropes.data.recorder.cameras import VideoCamera
 from ropes.data.recordings.videos import Video
 
 #: Bright at the top left, as the sensor stores it.
@@ -27,6 +28,7 @@ def test_frames_are_turned_as_players_show_them(
         container.mux(stream.encode())
     found = list(Video(path).images([0, 2]))
     assert [image.shape[:2] for image in found] == [size] * 2
+    assert np.array_equal(VideoCamera(path).frame(), found[0])
     height, width = size
     quarters = found[1].reshape(2, height // 2, 2, width // 2, 3).mean((1, 3, 4))
     assert np.unravel_index(quarters.argmax(), (2, 2)) == bright

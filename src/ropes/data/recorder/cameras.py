@@ -19,6 +19,7 @@ from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.stillness import asked
 from ropes.data.recordings.devices import Capture, is_device, open_device
 from ropes.data.recordings.source import IMAGE_SUFFIXES, VIDEO_SUFFIXES
+from ropes.data.recordings.videos import shown
 from ropes.errors import UserError, install_command
 
 #: Seconds without a new image after which the other program counts as ended, and between two looks.
@@ -160,7 +161,7 @@ class VideoCamera(Camera):
 
     def _decoded(self) -> Generator[Images, None, None]:
         for frame in self._container.decode(video=0):
-            yield np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+            yield shown(frame)
 
     def frame(self) -> Images:
         """The next frame.

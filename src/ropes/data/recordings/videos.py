@@ -146,7 +146,7 @@ class Video:
                     frame = next((each for each in source if each.pts is not None and each.pts >= stamp), None)
                     if frame is None or frame.pts != stamp or frame.is_corrupt:
                         raise UserError(f"{self.path}: frame {number} is missing or damaged; write the video again")
-                    position, current = number, _shown(frame)
+                    position, current = number, shown(frame)
                     yield current
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
@@ -183,7 +183,7 @@ class Video:
         return UserError(f"{self.path} is truncated or no video ({reason}); copy it again")
 
 
-def _shown(frame: "VideoFrame") -> Images:
+def shown(frame: "VideoFrame") -> Images:
     """RGB of a frame, turned by the display rotation of its file, degrees counter-clockwise."""
     pixels = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
     return np.ascontiguousarray(np.rot90(pixels, round(frame.rotation / 90)))
