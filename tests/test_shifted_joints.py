@@ -27,7 +27,8 @@ def test_shares_tell_the_own_angle_from_the_other_joints(monkeypatch: pytest.Mon
 
     def angles(poses: np.ndarray) -> np.ndarray:
         wrong = np.full_like(poses, 0.1)
-        wrong[np.ix_(poses[:, 5] < 1.0, [3, 5])] = 0.2
+        small = poses[:, 5] < 1.0
+        wrong[small, 3] = wrong[small, 5] = 0.2
         return poses + wrong
 
     monkeypatch.setattr(benchmark, "rendered", lambda setting, poses: poses)
