@@ -143,13 +143,15 @@ def test_a_prediction_registers_its_images_once(monkeypatch: pytest.MonkeyPatch)
     registration.adapt(torch.from_numpy(noisy))
     estimator = Estimator(run_of(), FormulaReader(places), None, registration=registration)
     coordinates, dark = estimator.coordinates(noisy), noisy // 3
-    estimate, calls = registration.estimate, list[int]()
+    _, fixed = estimator.networks
+    assert fixed is not None
+    estimate, calls = fixed.estimate, list[int]()
 
     def counted(levels: torch.Tensor) -> torch.Tensor:
         calls.append(len(levels))
         return estimate(levels)
 
-    monkeypatch.setattr(registration, "estimate", counted)
+    monkeypatch.setattr(fixed, "estimate", counted)
     predictor = Predictor(estimator)
     found = predictor(noisy)
     assert calls == [40]
