@@ -53,6 +53,7 @@ from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
 from ropes.report.table import grouped
+from ropes.report.words import counted
 
 PAGE = Path(__file__).parents[1] / "docs" / "ropes.md"
 FITS = ("panda-1c-independent:10000", "panda-2c-independent:10000", "panda-2c-causal:10000")
@@ -243,7 +244,7 @@ def written(found: Mapping[str, Any]) -> str:
             inputs: {name: np.mean([row[name] for row in rows], axis=0) for name in ("mse", "mcc")}
             for inputs, rows in grouped(own, lambda row: (row["codes"], row["ratios"], row["coordinates"])).items()
         }
-        seeds = len({row["seed"] for row in own})
+        seeds = counted(len({row["seed"] for row in own}), "training seed")
         lines = [
             [*inputs, *(f"{mse:.4f} ({mcc:.3f})" for mse, mcc in zip(mean["mse"], mean["mcc"], strict=True))]
             for inputs, mean in means.items()
@@ -253,9 +254,7 @@ def written(found: Mapping[str, Any]) -> str:
             [stage, *(f"{share:.0%}" for share in 1 - means[inputs]["mse"] / as_it_is)]
             for stage, inputs in WITHOUT.items()
         ]
-        text += (
-            f"`{setting}`, {anchors:,} anchors, {TESTS[split]}, {seeds} training seed{'s' if seeds > 1 else ''}:\n\n"
-        )
+        text += f"`{setting}`, {anchors:,} anchors, {TESTS[split]}, {seeds}:\n\n"
         text += table(["codes", "log ratios", "coordinates", *joints], lines) + "\n"
         text += table(["share of the error of", *joints], shares) + "\n"
     return text + (

@@ -25,18 +25,20 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.budget_entries import MIN_SAMPLES
 from benchmarks.figures import described, keep, options, origin, table
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.common.seeds import generator
 from ropes.data.generate import simulate
 from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import states_of
 from ropes.methods.fit import fit
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.registry import recipe_of
 from ropes.metrics import protocol
 from ropes.models.shapes import EncoderConfig
 from ropes.report.table import grouped
-from ropes.report.words import joint_label
+from ropes.report.words import counted, joint_label
 from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.settings import Setting, setting_named
 
@@ -44,8 +46,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "curves.md"
 SETTING, WRIST = "panda-2c-independent", ("panda_joint5", "panda_joint6")
 SCENE: SceneName = "panda-gym"
 TESTS = {"test-id": "in distribution", "test-ood": "shifted"}
-#: Least number of training images, as in `ropes reproduce curves`.
-_MIN_SAMPLES = 150_000
 
 
 @dataclass(frozen=True)
@@ -122,12 +122,12 @@ def measured(work: Path, name: str, anchors: int, seed: int) -> list[dict[str, A
     dataset = simulate(setting, out=data, anchors=anchors)
     recipe = recipe_of("anchored", "compact")
     assert isinstance(recipe, EncoderRecipe)
-    training = replace(recipe.training, min_samples=_MIN_SAMPLES)
+    training = replace(recipe.training, min_samples=MIN_SAMPLES)
     recipe = replace(recipe, training=training, encoder=change.encoder(recipe.encoder), foreign=0.0)
     estimator = Estimator.load(fit(dataset, work / f"{name}-{seed}", recipe, seed))
     rows = []
     for split in TESTS:
-        angles = dataset.states(split)[:, [dataset.joints.index(joint) for joint in estimator.run.joints]]
+        angles = states_of(estimator.run, dataset, split)
         images = estimator.images(dataset, split, len(angles))
         found = protocol(estimator.coordinates(images), angles, generator(0, "wrist"))
         mse = dict(zip(estimator.run.joints, found.mse_mean.tolist(), strict=True))
@@ -149,10 +149,10 @@ def written(found: Mapping[str, Any]) -> str:
             entries.append(f"{error:.3f}" + ("" if name == "first" else f" ({1 - error / usual:.0%})"))
         lines.append([CHANGES[name].words, *entries])
     heads = ["change", *(f"{joint_label(joint)}, {poses}" for poses, joint in product(TESTS.values(), WRIST))]
-    seeds = len({row["seed"] for row in found["rows"]})
+    seeds = counted(len({row["seed"] for row in found["rows"]}), "training seed")
     return (
         f"{table(heads, lines)}\nSquared errors in rad² after a line on 1,000 labels, and the share that the change "
-        f"removes. {found['anchors']:,} anchors, without a student, {seeds} training seed{'s' if seeds > 1 else ''}. "
+        f"removes. {found['anchors']:,} anchors, without a student, {seeds}. "
         f"Scene {SCENE}; {origin(found)}, {found['seconds']} s.\n"
     )
 

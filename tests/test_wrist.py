@@ -36,7 +36,7 @@ def test_every_fit_is_measured_on_both_tests(tmp_path: Path, monkeypatch: pytest
     """The coordinates of joint 6 have noise; the fit with a change has half as much."""
     fitted: list[tuple[str, EncoderRecipe]] = []
     angles = np.random.default_rng(0).normal(size=(1_600, 6))
-    dataset = SimpleNamespace(joints=JOINTS, states=lambda split: angles)
+    dataset = SimpleNamespace(labelled_joints=JOINTS, states=lambda split: angles)
     monkeypatch.setattr(wrist, "simulate", lambda setting, out, anchors: dataset)
 
     def fit(data: object, out: Path, recipe: EncoderRecipe, seed: int) -> str:

@@ -68,6 +68,11 @@ class Chains:
         return {name: angles.reshape(-1, joints) for name, angles in states.items() if angles.size}
 
 
+def training_samples(moves: int, frames: int) -> int:
+    """Poses that count as training samples: both ends of each move, again with each of the frames on its way."""
+    return 2 * moves * max(1, frames)
+
+
 def description(chains: int, frames_per_move: int) -> dict[str, int]:
     """The entry `chains` of `meta/ropes.json`."""
     return {"chains": chains, "turns": TURNS, "frames_per_move": frames_per_move}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from ropes.data.chains import ON_THE_WAY, TURNS
+from ropes.data.chains import ON_THE_WAY, TURNS, training_samples
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import ANCHOR_SECONDS
 from ropes.evaluation.paper import TWO_CAMERAS
@@ -148,7 +148,7 @@ def as_long_as_chains(recipe: EncoderRecipe, joints: int) -> Iterator[tuple[str,
         assert isinstance(each, EncoderRecipe)  # as `recipe`
         count = chains[label].anchors or 0
         kept = count - round(recipe.val_fraction * count)
-        samples = 2 * kept * TURNS * joints * max(1, ON_THE_WAY)  # as in ropes.methods.anchored.chain_poses
+        samples = training_samples(kept * TURNS * joints, ON_THE_WAY)
         training = replace(each.training, min_samples=round(each.training.epochs * samples))
         if training.min_samples > each.training.min_samples:
             yield label, replace(each, training=training)

@@ -10,7 +10,7 @@ from ropes.common.arrays import Floats, Ints
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
-from ropes.data.chains import MOVES, even_shares, known_policies
+from ropes.data.chains import MOVES, even_shares, known_policies, training_samples
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
@@ -162,7 +162,7 @@ class ChainPoses:
         stage = ChainStage(
             network,
             recipe,
-            steps=recipe.training.steps(2 * len(moves) * max(1, frames)),
+            steps=recipe.training.steps(training_samples(len(moves), frames)),
             seed=context.seed("encoder"),
             log_prior=torch.zeros(len(regimes)),
             log_odds=moves.log_odds,
