@@ -119,8 +119,8 @@ class AE2(nn.Module):
 
     The table's final ReLU acts on raw codes, which are at least 0.
 
-    Deviation: AE2 reads and writes standardised codes, with one scale a camera.  Why: raw codes of one camera may be
-    tens of times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
+    Deviation: the LDRs read, and AE2 reads and writes, standardised codes, with one scale a camera.  Why: raw codes of
+    one camera may be tens of times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
     """
 
     def __init__(self, config: AE2Config, *, views: int, joints: int) -> None:

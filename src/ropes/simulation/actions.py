@@ -237,6 +237,9 @@ ACTIONS = tuple(action for noun in NOUNS for action in actions_on(noun))
 class PairsSetting:
     """A data set of image pairs before and after an action on an object.
 
+    Deviation: pairs show simulated objects of boxes, cylinders and spheres; the paper's are of ProcTHOR and
+    Epic-Kitchens.  Why: those images do not come with the package.  Effect: accuracies do not compare with the paper's.
+
     Attributes:
         image_size: side of the images, pixels.
         objects: objects per scene; one of them is manipulated.

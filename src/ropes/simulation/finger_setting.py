@@ -7,6 +7,10 @@ Why: the copy at hand has lost them.  Effect: with them 53% of the grid's states
 
 Deviation: the four held-out hues are drawn at random, but not red.  Why: OOD1-A trains on red.  Effect: none on the
 scenarios' definitions; the paper does not name its hues.
+
+Deviation: the renderer is PyBullet or MuJoCo; camera, light and colours are ours.  Why: the paper says only that its
+images are "realistically rendered".  Effect: not measured; no model learns the cube's rotation here, which many of the
+paper's do (docs/disentanglement.md).
 """
 
 import math

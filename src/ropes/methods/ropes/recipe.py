@@ -201,12 +201,13 @@ def compact_recipe() -> RopesRecipe:
     Deviation: score differences are imposed on the encoder of AE2 (`score_loss`, the encoder's side of Lemma 8) and not
     on its decoder, as Eq. 3 does; AE2 works in the whitened codes, with three hidden layers.  Why: Eq. 3 reads at
     most two joints of three here, at any λ; the hand's joints move the codes least.  Effect: with one camera MCCs of
-    .99 .99 .96 instead of Eq. 3's .05 .33 .04 (Table 1).
+    .99 .99 .96 instead of Eq. 3's .05 .33 .04 (Table 1; .91 .86 .03 with density ratios of 48 passes, docs/log.md, two
+    lengths).
 
     Deviation: each LDR learns twice from codes with Gaussian noise: for 48 passes with noise of .05, and for 24 with
     .1; that of the lower held-out contrast is used.  Why: joint 5 with two cameras needs the longer training, most
     other joints memorise poses in it.  Effect: with two cameras and independent joints .023 nats on joint 5 against the
-    shorter training alone, and .001 to .005 on the others against the longer one; with causal joints, joints 2, 3 and 6
+    shorter training alone, and .003 to .005 on the others against the longer one; with causal joints, joints 2, 3 and 6
     also prefer the longer one, by less than .001 to .007 (docs/log.md, two lengths).
 
     Deviation: with 10,000 anchors and two cameras AE1 sees two fifths of the training images once, where Section 4.4
