@@ -54,12 +54,12 @@ def test_each_objective_has_a_line_in_order_with_the_paper() -> None:
     written = objectives_markdown(found).splitlines()
     assert written[0].startswith("RMS error in degrees with a line fitted on 1,000 labels, and MCC")
     assert written[0].endswith(" ±: standard deviation over training seeds.")
-    assert "**One camera, independent joints ¹**: 4,000 anchors, 1 to 2 training seeds" in written
+    assert "**One camera, independent joints ¹**: 4,000 anchors, 2 training seeds" in written
     assert "- ¹ joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary." in written
     assert "and 10,000 training anchors." in written[-1]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in written if line.startswith("|")]
     assert lines[0] == ["objective", "joint 2", "joint 4", "above floor", "own", "beside", "along"]
-    assert lines[2][0] == "the density ratios' logits themselves, no AE2"
+    assert lines[2][0] == "the density ratios' logits themselves, no AE2 (1 seed)"
     assert lines[2][1:] == ["**8.1** (0.890; 0.950)", "11.5 (0.890; 0.950)", "0.020", "", "", ""]
     assert lines[3][0] == "reconstruction and score differences of the encoder"
     assert lines[3][1:3] == ["14.0 ± 3.3 (0.870)", "19.8 ± 4.7 (0.870)"]
@@ -68,7 +68,7 @@ def test_each_objective_has_a_line_in_order_with_the_paper() -> None:
     assert "Squared errors in rad² of the objectives of which at least one reaches the paper's:" in written
     assert lines[5] == ["objective", "joint 2", "joint 4"]
     assert lines[7:] == [
-        ["the density ratios' logits themselves, no AE2", "**0.020**", "0.040"],
+        ["the density ratios' logits themselves, no AE2 (1 seed)", "**0.020**", "0.040"],
         ["the paper's ROPES", "0.053", "0.029"],
     ]
     assert written[-1].endswith("Scene panda-gym. Preset compact, d, 10 minutes.")

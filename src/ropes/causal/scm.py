@@ -27,6 +27,10 @@ class TruncatedNormal:
     `mean` and `variance` are those of the normal *before* truncation, in radians and rad²; the second number of
     the paper's notation is the variance (ROPES App. D).
 
+    Deviation: that number is the variance before truncation, and not that of the truncated normal or a standard
+    deviation.  Why: the paper does not say; its MSE / (1 − MCC²) of Table 7's joints is .35 to .37 rad², as so read
+    (.34 and .35; .16 as a standard deviation).  Effect: none if it is the paper's reading.
+
     Raises:
         ValueError: the variance is not positive or the interval is empty.
     """
@@ -112,6 +116,9 @@ class CausalModel:
     Deviation: the noise of joint 6 stays in its equation under interventions on joint 1.  Why: the equations printed
     for do(J2), do(J3) and do(J5) have it, that for do(J1) omits it, and an intervention changes one mechanism alone.
     Effect: none beyond that noise, whose standard deviation is .19 rad.
+
+    Deviation: all poses of an anchor share their noise, and joints with parents are not truncated again.  Why: the
+    paper says neither.  Effect: not measured.
 
     Attributes:
         joints: names, in the order of the columns of every array of angles.

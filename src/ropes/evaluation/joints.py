@@ -77,6 +77,9 @@ def evaluate(
     which set the 1,000 samples come from.  Effect: these rows are not zero-shot; rows without a label, rows of methods
     that learn from labels, and those called "not shifted" are.
 
+    Deviation: test poses are observational.  Why: the paper does not say; the variances that follow from its MSE and
+    MCC are those of observational angles.  Effect: not measured.
+
     Deviation: every camera's image has a square of its own, and lines of occluded rows are fitted on images with
     squares.  Why: the paper says neither; in its occluded rows MSE = (1 − MCC²) · variance of the angles, as for such
     lines.  Effect: errors are at most those by lines of clean images, up to sampling noise; not measured for squares.

@@ -6,7 +6,7 @@ Source: ROPES, Tables 1, 10 and 11 (Tables 2, 12, 13 and 14 repeat them).
 
 from typing import NamedTuple
 
-ONE_CAMERA = "panda-1c-independent"
+ONE_CAMERA, SIX_JOINTS = "panda-1c-independent", "panda-1c-six"
 TWO_CAMERAS = "panda-2c-independent"
 CAUSAL = "panda-2c-causal"
 SETUPS = ONE_CAMERA, TWO_CAMERAS, CAUSAL

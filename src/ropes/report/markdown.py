@@ -20,13 +20,14 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds
 from ropes.experiments.objectives import ROPES_VARIANTS
 from ropes.methods.registry import method_of
+from ropes.report.correlations import Condition, explained_lines, mcc_table
 from ropes.report.curves import described
 from ropes.report.differences import Marks, missed, reached_by_method
 from ropes.report.error_entries import Fit, Line, of_paper, our_entries, published_line
 from ropes.report.fit_times import fit_times
 from ropes.report.origins import below
-from ropes.report.table import Entry, Table, grouped, named_once, paragraphs
-from ropes.report.words import TABLE1_ORDER, fixed, joint_label, method_label
+from ropes.report.table import Table, grouped, named_once, paragraphs
+from ropes.report.words import TABLE1_ORDER, joint_label, method_label
 
 NOT_SHIFTED = (
     "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
@@ -34,8 +35,6 @@ NOT_SHIFTED = (
 )
 #: Heading of the error of all joints together.
 ALL = "all joints"
-#: Setup, side of the square, split.
-Condition = tuple[str, int, str]
 #: Conditions in words, with the lines of each.
 Blocks = Iterator[tuple[str, list[Line]]]
 
@@ -43,8 +42,8 @@ Blocks = Iterator[tuple[str, list[Line]]]
 def markdown(found: Results, *, label_free: bool = False) -> str:
     """The tables of an experiment, RMS errors in degrees and then MSE in rad², and the origin of their numbers.
 
-    The tables leave out correlations; occlusions that Table 1 of the paper lacks, except in the form of Table 2; and
-    calibrations on fewer labels than the paper's, except on none.
+    A third table has the MCC where the paper gives one.  The tables leave out occlusions that Table 1 of the paper
+    lacks, except in the form of Table 2; and calibrations on fewer labels than the paper's, except on none.
 
     Args:
         found: of one experiment.
@@ -83,11 +82,13 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     note = f"{NOT_SHIFTED} " if not_shifted else ""
     if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
         note += (
-            "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. The "
-            "paper's R² is its squared MCC, that of the best line; variances are those of MSE / (1 − MCC²). "
+            "Errors with causal joints are never bold. The paper's R² is its squared MCC, that of the best line; "
+            "variances are those of MSE / (1 − MCC²). "
         )
     blocks = partial(_methods, shown, joints, not_shifted, marks, label_free)
     written = _tables(["test data", "method", "labels"], 2, joints, blocks, label_free)
+    if not label_free:
+        written += mcc_table(_fits_of_methods(shown), joints, marks)
     return paragraphs(*written, marks.markdown(), note + reached + below(found, cells, in_degrees=label_free))
 
 
@@ -129,10 +130,7 @@ def _methods(
 
     `not_shifted` are errors on shifted poses with lines fitted on poses in distribution.
     """
-    order = sorted(
-        cells, key=lambda cell: (cell.split, TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)))
-    )
-    for condition, fits in _fits(order, lambda cell: (cell.method, -cell.calibration_labels)).items():
+    for condition, fits in _fits_of_methods(cells).items():
         bars, full = (of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, fewer), at in sorted(fits.items(), key=lambda item: item[0]):
@@ -146,10 +144,18 @@ def _methods(
                 lines.append([words, f"{labels} not shifted", *our_entries(beside, joints, bars, in_degrees)])
         lines += published_line(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars, in_degrees)
         if not in_degrees and not mse_comparable(condition[0], condition[2]):
-            lines += _correlations(fits, joints, marks)
+            lines += explained_lines(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
             lines += published_line(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full, in_degrees)
         yield name, lines
+
+
+def _fits_of_methods(cells: Iterable[JointErrors]) -> dict[Condition, dict[tuple[str, int], Fit]]:
+    """The fits of each condition, in the order of Table 1, by method and minus the number of calibration labels."""
+    order = sorted(
+        cells, key=lambda cell: (cell.split, TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER)))
+    )
+    return _fits(order, lambda cell: (cell.method, -cell.calibration_labels))
 
 
 def _of_fit(cells: Sequence[JointErrors], fit: tuple[str, int, str, str, int]) -> Fit:
@@ -159,45 +165,6 @@ def _of_fit(cells: Sequence[JointErrors], fit: tuple[str, int, str, str, int]) -
         for cell in cells
         if (cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels) == fit
     }
-
-
-def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], marks: Marks) -> list[Line]:
-    """A line for each method with its MCC and one with its R², bold where they reach the paper's; then the paper's.
-
-    The MCC of the best assignment of coordinates to joints stands in brackets.  R² is after a line on labels; where it
-    is not recorded it is the squared MCC, as is the paper's.  Last the variances of the test angles, rad²: ours by the
-    method with the largest MCC.
-    """
-    theirs = of_paper(fits.values(), joints, "paper_mcc")
-    squared = [None if bar is None else bar**2 for bar in theirs]
-    by_mcc, by_r2 = list[Line](), list[Line]()
-    most_labelled = {method: fits[method, fewer] for method, fewer in sorted(fits, reverse=True)}
-    for method, at in sorted(most_labelled.items()):
-        words = marks.method(method, method_label(method))
-        cells = [at.get(joint) for joint in joints]
-        by_mcc.append([f"{words}: MCC", "", *map(_mcc, cells, theirs)])
-        by_r2.append([f"{words}: R²", "", *map(_r2, cells, squared)])
-    paper_mcc = published_line(["the paper's ROPES: MCC", ""], theirs)
-    best = [max((at[joint] for at in most_labelled.values() if joint in at), key=_known_mcc) for joint in joints]
-    ours = published_line(["our test angles: variance", ""], [cell.variance for cell in best])
-    variances = ours + published_line(["the paper's: variance", ""], of_paper(fits.values(), joints, "paper_variance"))
-    return by_mcc + paper_mcc + by_r2 + published_line(["the paper's ROPES: R²", ""], squared) + variances
-
-
-def _known_mcc(cell: JointErrors) -> float:
-    return cell.mcc or 0.0
-
-
-def _mcc(cell: JointErrors | None, bar: float | None) -> Entry:
-    mcc, matched = (getattr(cell, name, None) for name in ("mcc", "mcc_matched"))
-    reached = mcc is not None and bar is not None and round(mcc, 3) >= bar
-    return Entry(fixed(mcc), (), reached, "" if matched is None else fixed(matched))
-
-
-def _r2(cell: JointErrors | None, bar: float | None) -> Entry:
-    mcc, r2 = (getattr(cell, name, None) for name in ("mcc", "r2"))
-    r2 = mcc**2 if r2 is None and mcc is not None else r2
-    return Entry(fixed(r2), (), r2 is not None and bar is not None and round(r2, 3) >= round(bar, 3))
 
 
 def _labelled(

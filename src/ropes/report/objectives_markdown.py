@@ -54,15 +54,17 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
     """Heading and table of one setting, and the squared errors of the objectives of which one reaches the paper's."""
     here = [cell for cell in cells if cell.setup == setup]
     joints = sorted({cell.joint for cell in here})
-    lines, squared = [], []
+    lines, squared, most = [], [], max(len(cell.seeds) for cell in here)
     for variant, words in OBJECTIVES.items():
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
         if own:
             criteria = [_criterion(rows, of) for of in _CRITERIA.values()]
-            lines.append([words, *(_both(own[joint]) for joint in joints), *criteria, _along(rows)])
+            seeds = max(len(cell.seeds) for cell in own.values())
+            name = words if seeds == most else f"{words} ({counted(seeds, 'seed')})"
+            lines.append([name, *(_both(own[joint]) for joint in joints), *criteria, _along(rows)])
             if any(own[joint].mse_reached for joint in joints):
-                squared.append([words, *(_squared(own[joint]) for joint in joints)])
+                squared.append([name, *(_squared(own[joint]) for joint in joints)])
     bars = [next(cell for cell in here if cell.joint == joint) for joint in joints]
     shown = [rms(bar.paper_mse) if mse_comparable(setup, "id") else "" for bar in bars]
     paper = [f"{error} ({fixed(bar.paper_mcc)})".strip() for error, bar in zip(shown, bars, strict=True)]
@@ -76,12 +78,11 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Mark
 
 
 def _training(cells: Sequence[JointErrors]) -> str:
-    """Training anchors and number of training seeds, in words; a range where objectives differ."""
+    """Training anchors, a range where objectives differ, and the largest number of training seeds, in words."""
     anchors = sorted({cell.anchors for cell in cells if cell.anchors is not None})
-    seeds = sorted({len(cell.seeds) for cell in cells})
+    seeds = max(len(cell.seeds) for cell in cells)
     numbers = " to ".join(f"{count:,}" for count in dict.fromkeys((anchors[0], anchors[-1]))) if anchors else ""
-    fewest = f"{seeds[0]} to " if seeds[0] < seeds[-1] else ""
-    return ", ".join(filter(None, (numbers and f"{numbers} anchors", f"{fewest}{counted(seeds[-1], 'training seed')}")))
+    return ", ".join(filter(None, (numbers and f"{numbers} anchors", counted(seeds, "training seed"))))
 
 
 def _criterion(rows: Sequence[CriterionRow], of: Callable[[CriterionRow], float | None]) -> str:

@@ -18,9 +18,11 @@ def below(
     several = any(len(cell.seeds) > 1 for cell in cells)
     second = ", the second ± over training seeds" if several else ""
     errors = "RMS error in degrees, mean over test draws" if in_degrees else "MSE in rad², ± over test draws"
+    published = [cell for cell in cells if cell.paper_mse is not None]
+    bold = f", bold where it reaches {bar}" if published else ""
     about = (
-        f"{errors} of {_seeds(cells)}{'' if in_degrees else second}, bold where it reaches {bar}.",
-        _data(found, [cell for cell in cells if cell.paper_mse is not None]),
+        f"{errors} of {_seeds(cells)}{'' if in_degrees else second}{bold}.",
+        _data(found, published) or renderings(found),
         origin(found),
     )
     return " ".join(filter(None, about))

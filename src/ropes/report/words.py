@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ropes.common.arrays import Floats
-from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
+from ropes.evaluation.paper import CALIBRATION_LABELS, SIX_JOINTS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
 from ropes.experiments.objectives import ROPES_VARIANTS
@@ -25,7 +25,8 @@ RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"
 #: Place of each line of the paper's Table 1, by setup and occlusion.
 TABLE1_ORDER = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
-_SETUPS = {setup: words for setup, occlusion, words in TABLE1 if occlusion == 0} | {SO101: "SO-101"}
+_SETUPS = {setup: words for setup, occlusion, words in TABLE1 if occlusion == 0}
+_SETUPS |= {SIX_JOINTS: "one camera, six joints", SO101: "SO-101"}
 
 
 def joint_label(joint: str) -> str:

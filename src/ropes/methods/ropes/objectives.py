@@ -127,7 +127,11 @@ def sparsity_matrix(latent_scores: Tensor, *, of_mean: bool = False) -> Tensor:
 
 
 def sparsity_loss(matrix: Tensor, targets: Tensor) -> Tensor:
-    """Σ_i ‖E|J_gᵀ Δs_i| − e_i‖², over the given rows (ROPES Eq. 1 and 3); both (k, d)."""
+    """Σ_i ‖E|J_gᵀ Δs_i| − e_i‖², over the given rows (ROPES Eq. 1 and 3); both (k, d).
+
+    Deviation: the expectation is over the poses of all regimes.  Why: the paper does not say over which.  Effect: not
+    measured.
+    """
     return (matrix - targets).square().sum()
 
 
