@@ -131,6 +131,15 @@ def test_urdf_limits_need_a_speed_and_a_workspace(options: list[RecordOptions]) 
 
 @pytest.mark.parametrize(
     ("words", "line"),
+@pytest.mark.parametrize(("crop", "left"), [("none", None), ("1,2,30,40 left=none", None), ("left=1,2,30,40", 1)])
+def test_crop_none_keeps_the_whole_image(crop: str, left: int | None, options: list[RecordOptions]) -> None:
+    words = ("--robot", "mine", "--urdf", "arm.urdf", "--limits", "limits.toml", "--yes", "--cameras", "left=0")
+    assert record(*words, "--crop", *crop.split()) == 0
+    views = options[0].views
+    box = views.get("left", views[None]).crop
+    assert (box if box is None else box[0]) == left
+
+
     [
         ("--robot mine", "give --urdf FILE: the plan is checked for collisions before the arm moves"),
         ("--robot mine --urdf arm.urdf", "give --joints and --ranges, or a file of limits by --limits"),

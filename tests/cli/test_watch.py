@@ -8,11 +8,15 @@ import pytest
 from PIL import Image
 
 from ropes.cli import entry as cli
+from ropes.data.recordings.views import View
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
+from ropes.inference.live import session
+from ropes.inference.live.frames import Fit
 from tests import planar, tiny
 from tests.bridge import Bridge
 from tests.command_line import refusal
+from tests.estimators import run_of
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,20 @@ from tests.command_line import refusal
 )
 def test_invalid_watch_options_are_refused(words: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert fault in refusal(capsys, "watch", *words.split())
+
+
+def test_crop_none_keeps_the_whole_image(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the training images were cropped, see `ropes.inference.live.frames.Fit`."""
+    given: list[session.WatchOptions] = []
+    monkeypatch.setattr(session, "watch", lambda run, options: given.append(options))
+    words = ["watch", str(own_run), "--camera", "a", "b", "--crop"]
+    assert cli.main([*words, "none"]) == cli.main([*words, "1,2,30,40", "left=none"]) == 0
+    assert [each.crop for each in given] == [{None: None}, {None: (1, 2, 30, 40), "left": None}]
+    run = run_of(views={"left": View(crop=(4, 8, 16, 16)).to_dict()})
+    image = np.zeros((tiny.SIDE * 2, tiny.SIDE * 2), np.uint8)
+    image[:16] = 200
+    whole = Fit(run, crop=given[0].crop)("left", image)
+    assert (whole.shape, whole.mean()) == ((tiny.SIDE, tiny.SIDE), 200 * 16 / (tiny.SIDE * 2))
 
 
 @pytest.mark.slow

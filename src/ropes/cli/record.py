@@ -81,7 +81,8 @@ class Record:
     colour: bool = False
     """Render a simulated arm in RGB instead of grey."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; all of the image if omitted."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
+    The whole image if omitted."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     image_size: tuple[str, ...] = ()
@@ -180,9 +181,9 @@ class Record:
         return ArmOptions(**shared_options(self, ArmOptions) | parsed)
 
     def _views(self) -> "dict[str | None, View]":
-        from ropes.data.recordings.views import View, by_camera, parse_box, parse_rotation, parse_size
+        from ropes.data.recordings.views import View, by_camera, parse_crop, parse_rotation, parse_size
 
-        crops = by_camera("--crop", self.crop, parse_box)
+        crops = by_camera("--crop", self.crop, parse_crop)
         turns = by_camera("--rotate", self.rotate, parse_rotation)
         sizes = {} if self._simulated else by_camera("--image-size", self.image_size, parse_size)
         return {

@@ -34,7 +34,8 @@ class Watch:
     """A source for each camera of the run: number or device file of a camera, address of a stream, video file, or
     folder that receives new images; or one data set, or one folder with a folder for each camera."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; by default as the training images were cropped."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
+    By default as the training images were cropped."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     page: bool = True
@@ -99,7 +100,7 @@ class Watch:
 
     def execute(self) -> None:
         """Watch until the sources end or Ctrl-C."""
-        from ropes.data.recordings.views import by_camera, parse_box, parse_rotation
+        from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation
         from ropes.inference.live.kalman import DENSITY
         from ropes.inference.live.publish import TOPIC
         from ropes.inference.live.session import WatchOptions, watch
@@ -108,7 +109,7 @@ class Watch:
         options = shared_options(self, WatchOptions) | {
             "cameras": self.camera,
             "rotate": by_camera("--rotate", self.rotate, parse_rotation),
-            "crop": by_camera("--crop", self.crop, parse_box),
+            "crop": by_camera("--crop", self.crop, parse_crop),
             "topic": self.topic or TOPIC,
             "density": None if self.filter == "none" else self.acceleration or DENSITY,
         }

@@ -53,7 +53,8 @@ class Fit:
     Args:
         run: identity of the run.
         rotate: camera → degrees clockwise; None is the key for all cameras.
-        crop: camera → (left, top, width, height) in pixels after the rotation; None is the key for all cameras.
+        crop: camera → (left, top, width, height) in pixels after the rotation, or None for the whole image; None is the
+            key for all cameras.
         raw: images are as the cameras give them: without options they are turned and cropped as those of the recording
             that the run learned from.  False for images of a data set, to which that has happened already.
 
@@ -65,7 +66,7 @@ class Fit:
         self,
         run: Run,
         rotate: Mapping[str | None, int] | None = None,
-        crop: Mapping[str | None, Box] | None = None,
+        crop: Mapping[str | None, Box | None] | None = None,
         *,
         raw: bool = True,
     ) -> None:

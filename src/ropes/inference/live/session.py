@@ -36,7 +36,7 @@ class WatchOptions:
         cameras: NAME=SOURCE or SOURCE in the order of the run's cameras; or one data set, or one folder with a folder
             for each camera.
         rotate: camera → degrees clockwise; None is the key for all cameras.
-        crop: camera → box in pixels after the rotation; None is the key for all cameras.
+        crop: camera → box in pixels after the rotation, or None for the whole image; None is the key for all cameras.
         page: serve the page.
         host: address that the page is bound to.
         port: of the page; the first free one from it on.
@@ -57,7 +57,7 @@ class WatchOptions:
 
     cameras: Sequence[str]
     rotate: Mapping[str | None, int]
-    crop: Mapping[str | None, Box]
+    crop: Mapping[str | None, Box | None]
     page: bool = True
     host: str = "127.0.0.1"
     port: int = 8080
