@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 
 from ropes.common import files
 from ropes.common.stores import Location
-from ropes.data import parquet, schema, writer
+from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.protocols import RecordingProtocol
 from ropes.data.recorder.same_recording import difference, require_same_protocol, shown
+from ropes.data.recorder.whole_files import whole_files
 from ropes.data.recordings.views import View
 from ropes.data.writer import Shard, SplitPlan
 from ropes.errors import UserError
@@ -64,13 +65,20 @@ class RecordingFolder:
         identity: entries of `meta/ropes.json` that must agree where a recording goes on.
         request: all other entries; the log has those of each session.
         protocol: what an episode is.
+        progress: show progress while the files are read, which takes a while for many images.
 
     Raises:
-        UserError: the folder holds something else.
+        UserError: the folder holds something else, or the operating system cannot read a file of it.
     """
 
     def __init__(
-        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], protocol: RecordingProtocol
+        self,
+        root: Path,
+        identity: Mapping[str, Any],
+        request: Mapping[str, Any],
+        protocol: RecordingProtocol,
+        *,
+        progress: bool = False,
     ) -> None:
         self.root, self._protocol, self._request = root, protocol, dict(request)
         self._content = {**request, **identity}
@@ -95,8 +103,10 @@ class RecordingFolder:
             stored.pop("files", None)
         #: When each session began, its versions and its limits.
         self._sessions: list[dict[str, Any]] = []
+        #: Files that are there and cannot be read whole.
+        self.damaged: list[Path] = []
         #: What each file holds; None where it is missing or damaged.
-        self.slots = self._read_log()
+        self.slots = self._read_log(progress)
 
     @property
     def entries(self) -> list[Entry]:
@@ -126,20 +136,18 @@ class RecordingFolder:
         plans = [SplitPlan(name="train", episodes=1, tasks=each) for each in tasks]
         return writer.plan_shards(plans, cameras, images_per_shard=1)
 
-    def _read_log(self) -> list[Entry | None]:
+    def _read_log(self, progress: bool) -> list[Entry | None]:
         """The entries of the log; None for an episode whose file is missing or damaged."""
         if not (self.root / LOG).exists():
             return []
         stored, self._sessions = read_log(self.root / LOG, self._protocol.noun)
-        return [entry if self._is_whole(number, entry) else None for number, entry in enumerate(stored)]
-
-    def _is_whole(self, number: int, entry: Entry) -> bool:
-        if entry.number < 0 or len(entry.order) != self._protocol.length:
-            return False
-        try:
-            return parquet.read_metadata(self.root / schema.data_file(number)).num_rows == self._protocol.length
-        except UserError:
-            return False
+        paths, length = [self.root / schema.data_file(place) for place in range(len(stored))], self._protocol.length
+        whole = whole_files(paths, length, self._protocol.noun, progress=progress)
+        self.damaged = [path for path in paths if path not in whole and path.exists()]
+        return [
+            entry if path in whole and entry.number >= 0 and len(entry.order) == length else None
+            for path, entry in zip(paths, stored, strict=True)
+        ]
 
     def require_cameras(self, names: Sequence[str], views: Mapping[str | None, View]) -> None:
         """Check options on cameras against the cameras of the episodes that are there.

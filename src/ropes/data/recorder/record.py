@@ -133,11 +133,13 @@ def record_data(
     kind_named(options.kind)
     request = {**building.versions(), "limits": options.limits.to_dict()}
     protocol, wanted = options.protocol, options.episodes
-    folder = RecordingFolder(out, options.identity(), request, protocol)
+    folder = RecordingFolder(out, options.identity(), request, protocol, progress=progress)
     folder.require_cameras(tuple(options.cameras), options.views)
     done = {entry.number for entry in folder.entries}
     if (held := len(folder.slots)) > wanted:
-        raise UserError(f"{out} holds {held} {protocol.noun}s already; give --{protocol.noun}s {held} or more")
+        raise UserError(_too_few(out, folder, protocol.noun, held))
+    for path in folder.damaged:
+        say(f"{path} is damaged: its {protocol.noun} does not count, and one will be recorded in its place")
     if folder.finished and len(done) == wanted:
         return open_dataset(out)
     plan = draw_plan(protocol, wanted, options.seed, options.limits.speeds(options.model.joints))
@@ -176,6 +178,15 @@ def _checker(options: RecordOptions) -> CollisionChecker:
     joints = options.model.joints
     middle = np.clip(middle_of(options.model), *options.limits.ranges(joints))
     return CollisionChecker(options.setting.robot, joints, middle, options.limits.workspace)
+def _too_few(out: Path, folder: RecordingFolder, noun: str, held: int) -> str:
+    """The message on a smaller number of episodes than there are places for, of which `held` are taken."""
+    gone = [out / schema.data_file(place) for place, entry in enumerate(folder.slots) if entry is None]
+    if not gone:
+        return f"{out} holds {held} {noun}s already; give --{noun}s {held} or more"
+    which = f"{gone[0]} is" if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]}, are"
+    return f"{which} missing or damaged; give --{noun}s {held} or more to record such {noun}s again"
+
+
 
 
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:

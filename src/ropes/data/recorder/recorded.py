@@ -51,11 +51,12 @@ class UnfinishedRecording(Dataset):
         return tuple(self.path / schema.data_file(number) for number in range(self.info["total_episodes"]))
 
 
-def open_unfinished(path: Location) -> UnfinishedRecording | None:
+def open_unfinished(path: Location, *, progress: bool = False) -> UnfinishedRecording | None:
     """The episodes of an unfinished recording, up to the first one whose file is damaged.
 
     Args:
         path: its folder.
+        progress: show progress while the files are read.
 
     Returns:
         None where the folder holds something else, or a finished recording.
@@ -75,7 +76,8 @@ def open_unfinished(path: Location) -> UnfinishedRecording | None:
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path / schema.PROVENANCE} is damaged ({error!r}); record into a new folder") from error
     protocol = ChainProtocol(model) if "chains" in stored else AnchorProtocol(model)
-    whole = list(takewhile(lambda entry: entry is not None, RecordingFolder(path, {}, {}, protocol).slots))
+    folder = RecordingFolder(path, {}, {}, protocol, progress=progress)
+    whole = list(takewhile(lambda entry: entry is not None, folder.slots))
     if not whole:
         raise UserError(f"{path} has no whole {protocol.noun} yet; run the same ropes record command again")
     features = schema.features(tuple(shapes), shapes, model.joints if state else None)

@@ -135,7 +135,7 @@ def inspect_data(data: Location, *, seed: int = 0, show: bool = True) -> Inspect
     Raises:
         UserError: no data set, no training split, no interventions or one on each joint, or a damaged file.
     """
-    unfinished = open_unfinished(data)
+    unfinished = open_unfinished(data, progress=show)
     dataset = unfinished or open_dataset(data)
     if not dataset.joints:
         raise UserError(f"{dataset.path} has no interventions; no joint can be learnt without them")
