@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from ropes.cli import entry as cli
+from ropes.data import schema
 from ropes.data.recorder import record as recorder
+from ropes.data.recorder import registry
 from ropes.data.recorder.limits import JointLimits
 from ropes.data.recorder.record import RecordOptions
 from ropes.data.recorder.registry import RobotRequest
@@ -15,7 +17,7 @@ from ropes.data.recordings.views import View
 from ropes.simulation.collisions import Workspace
 from tests.command_line import refusal
 from tests.data.recorder.conftest import ARM
-from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
+from tests.data.recorder.doubles import DrawnCamera, ScriptedKind, ScriptedRobot
 
 LIMITS = """
 [joints.shoulder]
@@ -129,8 +131,6 @@ def test_urdf_limits_need_a_speed_and_a_workspace(options: list[RecordOptions]) 
     assert np.isclose(given.model.observational["elbow"].high, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
 @pytest.mark.parametrize(("crop", "left"), [("none", None), ("1,2,30,40 left=none", None), ("left=1,2,30,40", 1)])
 def test_crop_none_keeps_the_whole_image(crop: str, left: int | None, options: list[RecordOptions]) -> None:
     words = ("--robot", "mine", "--urdf", "arm.urdf", "--limits", "limits.toml", "--yes", "--cameras", "left=0")
@@ -140,6 +140,8 @@ def test_crop_none_keeps_the_whole_image(crop: str, left: int | None, options: l
     assert (box if box is None else box[0]) == left
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
     [
         ("--robot mine", "give --urdf FILE: the plan is checked for collisions before the arm moves"),
         ("--robot mine --urdf arm.urdf", "give --joints and --ranges, or a file of limits by --limits"),
@@ -218,3 +220,21 @@ def test_moving_a_real_arm_requires_confirmation(
     monkeypatch.setattr("builtins.input", control_d)
     assert refusal(capsys, "record", *words, "--anchors", "3", "--out", "D").endswith("nothing was moved")
     assert [robot.goals for robot in robots] == [[]] * 3
+
+
+def test_nobody_is_asked_where_all_anchors_are_recorded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cache_home: Path
+) -> None:
+    kind = ScriptedKind()
+    monkeypatch.setattr(registry, "load_plugins", lambda group, fault: ({"scripted": kind}, {}))
+    words = ["record", "--robot", "scripted", "--urdf", "arm.urdf", "--limits", "limits.toml", "--settle", "0.15"]
+    words += ["--out", "D", "--anchors"]
+    assert cli.main([*words, "2", "--yes"]) == 0
+    assert cli.main([*words, "2"]) == 0
+    assert capsys.readouterr().out.endswith("wrote D\n")
+    Path("D", schema.INFO).unlink()  # as after Ctrl-C while the metadata are written
+    assert cli.main([*words, "2"]) == 0
+    assert Path("D", schema.INFO).exists()
+    capsys.readouterr()
+    assert "standard input is no terminal; give --yes" in refusal(capsys, *words, "3")
+    assert len(kind.robots) == 1

@@ -127,10 +127,7 @@ class Record:
         """Record the data set."""
         from ropes.data.recorder.record import record_data
 
-        options = self._options()
-        if options.ask is not None and not self.plan:
-            _require_terminal()  # before devices are connected and a long plan is simulated
-        if record_data(options, self.out) is not None:
+        if record_data(self._options(), self.out) is not None:
             write_options(self, options_beside(self.out))
             print(f"wrote {self.out}")
 
@@ -158,6 +155,7 @@ class Record:
             redraw=self.redraw,
             only_plan=self.plan,
             ask=None if self._simulated or self.yes else _ask,
+            require_answer=_require_terminal,
         )
 
     def _arm(self) -> "ArmOptions":

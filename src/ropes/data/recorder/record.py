@@ -61,6 +61,8 @@ class RecordOptions:
         ask: asks a question whose answer must be yes: after the plan is printed whether the arm may move, and before
             that whether the robot may be connected, see `RobotRequest`.  None to go on without asking, where nothing is
             in doubt.
+        require_answer: called before devices are connected, where the arm has to move and `ask` is given; raises
+            UserError where nobody can answer.
 
     Raises:
         UserError: anchors and chains are given, or neither, or fewer than 1; or a joint depends on another one.
@@ -80,6 +82,7 @@ class RecordOptions:
     redraw: bool = False
     only_plan: bool = False
     ask: Callable[[str], None] | None = None
+    require_answer: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         if (self.anchors is None) == (self.chains is None) or self.episodes < 1:
@@ -149,6 +152,8 @@ def record_data(
         for line in describe(Route(plan, [], 0), options.settling.settle, (), len(done)):
             say(line)
         return None if options.only_plan else _finish_as_it_is(options, folder, progress)
+    if options.ask is not None and not options.only_plan:
+        options.require_answer()
     with ExitStack() as stack:
         # The simulation of a long plan takes minutes: so devices that do not answer are reported first.
         devices = None if options.only_plan else _connect(stack, options, plan, folder)
@@ -173,11 +178,6 @@ def record_data(
     return folder.finish(features, locate(options.setting.robot.urdf), progress=progress)
 
 
-def _checker(options: RecordOptions) -> CollisionChecker:
-    """Checks positions of the arm."""
-    joints = options.model.joints
-    middle = np.clip(middle_of(options.model), *options.limits.ranges(joints))
-    return CollisionChecker(options.setting.robot, joints, middle, options.limits.workspace)
 def _too_few(out: Path, folder: RecordingFolder, noun: str, held: int) -> str:
     """The message on a smaller number of episodes than there are places for, of which `held` are taken."""
     gone = [out / schema.data_file(place) for place, entry in enumerate(folder.slots) if entry is None]
@@ -187,6 +187,11 @@ def _too_few(out: Path, folder: RecordingFolder, noun: str, held: int) -> str:
     return f"{which} missing or damaged; give --{noun}s {held} or more to record such {noun}s again"
 
 
+def _checker(options: RecordOptions) -> CollisionChecker:
+    """Checks positions of the arm."""
+    joints = options.model.joints
+    middle = np.clip(middle_of(options.model), *options.limits.ranges(joints))
+    return CollisionChecker(options.setting.robot, joints, middle, options.limits.workspace)
 
 
 def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:
