@@ -46,9 +46,9 @@ class Check:
     """Print a JSON object for each joint, each camera and the recording, one a line; radians and pixels."""
     frames: int = 1000
     """Largest number of frames, evenly over the recording; up to 5000."""
-    state: Literal["radians", "degrees", "percent"] = "radians"
-    """Unit of the logged angles, as in ropes import; percent: -100 to 100 of each joint's range, as LeRobot records
-    without use_degrees."""
+    state: Literal["radians", "degrees", "percent"] | None = None
+    """Unit of the logged angles, as in ropes import; radians if omitted. percent: -100 to 100 of each joint's range, as
+    LeRobot records without use_degrees. Data sets of ropes have radians."""
     lerobot_calibration: Path | None = None
     """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     cameras: tuple[str, ...] = ()

@@ -86,10 +86,10 @@ class Import:
     """Largest difference of the time stamps of one pose, in seconds."""
     different_rates: bool = False
     """Accept cameras of different frame rates; poses have the rate of the slowest one."""
-    state: Literal["radians", "degrees", "percent", "none"] = "radians"
-    """Unit of the joint positions, which are for evaluation only; percent: -100 to 100 of each joint's range, as
-    LeRobot records without use_degrees; none leaves them out. LeRobot's gripper of an SO-100 or SO-101, 0 to 100, is
-    converted with degrees and with percent."""
+    state: Literal["radians", "degrees", "percent", "none"] | None = None
+    """Unit of the joint positions, which are for evaluation only; radians if omitted, and positions that look like
+    degrees are then refused. percent: -100 to 100 of each joint's range, as LeRobot records without use_degrees; none
+    leaves them out. LeRobot's gripper of an SO-100 or SO-101, 0 to 100, is converted with degrees and percent."""
     lerobot_calibration: Path | None = None
     """With --state percent: the file of lerobot-calibrate with the range of each joint."""
     crop: tuple[str, ...] = ()

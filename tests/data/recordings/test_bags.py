@@ -241,7 +241,7 @@ def test_positions_in_degrees_are_refused_or_converted(import_one: ImportOne, tm
     ]
     path = bag_files.write(tmp_path / "bag", "mcap", messages)
     with pytest.raises(
-        UserError, match=r"joint elbow reaches 54\.0, which is no angle in radians; give --state degrees"
+        UserError, match=r"joint elbow reaches 54\.0, which is no likely angle in radians; give --state degrees"
     ):
         import_one(path, frames="stretch")
     states = import_one(path, frames="stretch", state="degrees").dataset.states("train")

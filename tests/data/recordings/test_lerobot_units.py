@@ -36,7 +36,9 @@ def stored(dataset: Dataset) -> NDArray[np.float64]:
 def test_an_so101_in_degrees_and_its_gripper_in_percent(copied: Callable[[Path], Path], import_one: ImportOne) -> None:
     source = so101(copied(V2), [[90.0, -45.0, 0.0], [90.0, -45.0, 100.0]])
     table = of_policies(source)
-    refused = "joint gripper reaches 100.0, which is no angle in radians; give --state degrees, --state percent if"
+    refused = (
+        "joint gripper reaches 100.0, which is no likely angle in radians; give --state degrees, --state percent if"
+    )
     with pytest.raises(UserError, match=refused):
         import_one(source, policies=table)
     dataset = import_one(source, policies=table, state="degrees").dataset

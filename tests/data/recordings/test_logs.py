@@ -158,7 +158,7 @@ def test_numbered_policies_may_be_empty(import_one: ImportOne, tmp_path: Path) -
 def test_joint_columns_can_be_chosen(import_one: ImportOne, tmp_path: Path) -> None:
     header = ("frame", "policy", "temperature", "elbow")
     folder = frames_of(tmp_path / "frames", [], header, [(k, NAMES[k], 40 + k, 0.5 * k) for k in range(3)])
-    with pytest.raises(UserError, match=r"joint temperature reaches 42\.0, which is no angle in radians"):
+    with pytest.raises(UserError, match=r"joint temperature reaches 42\.0, which is no likely angle in radians"):
         import_one(folder)
     dataset = import_one(folder, streams=Options(joint_columns=("elbow",))).dataset
     assert dataset.state_names == ("elbow",)

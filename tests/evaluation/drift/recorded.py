@@ -10,6 +10,7 @@ from scipy import ndimage
 from ropes.common.arrays import Floats, Images
 from ropes.data.recordings.importer import import_recording
 from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.source import StateUnit
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.conformal import Intervals
@@ -92,15 +93,21 @@ def upside_down(angles: Angles) -> Images:
 
 
 def imported(
-    folder: Path, angles: Angles, change: float = 0.0, joints: tuple[str, ...] = tiny.JOINTS
+    folder: Path,
+    angles: Angles,
+    change: float = 0.0,
+    joints: tuple[str, ...] = tiny.JOINTS,
+    unit: float = 1.0,
+    state: StateUnit | None = None,
 ) -> tuple[Path, Path]:
     """A recording of such cameras, and its import, turned and cropped."""
-    raw = write_recording(folder / "raw", angles=angles, images=upside_down(angles), change=change, names=joints)
+    images = upside_down(angles)
+    raw = write_recording(folder / "raw", angles=angles, images=images, change=change, names=joints, unit=unit)
     policies = folder / "policies.csv"
     regimes = ["observational", *(f"{joint}/{policy}" for joint in joints for policy in (1, 2))]
     rows = [f"{k},{regimes[k % len(regimes)]}" for k in range(len(angles))]
     policies.write_text("\n".join(["frame,policy", *rows]))
     crop = (3, 2, tiny.SIDE, tiny.SIDE)
-    options = ImportOptions(policies=policies, frames="every", rotate={None: 180}, crop={None: crop})
+    options = ImportOptions(policies=policies, frames="every", rotate={None: 180}, crop={None: crop}, state=state)
     import_recording(raw, out=folder / "data", options=options)
     return raw, folder / "data"

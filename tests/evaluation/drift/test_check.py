@@ -116,14 +116,14 @@ def test_a_camera_that_moved_is_dated(estimator: Estimator, tmp_path: Path) -> N
 def test_degrees_are_read_as_such(estimator: Estimator, tmp_path: Path) -> None:
     recording = write_recording(tmp_path / "degrees", unit=180 / np.pi)
     assert not ropes.check(estimator, recording, state="degrees").drifted
-    with pytest.raises(UserError, match=r"which is no angle in radians; give --state degrees"):
+    with pytest.raises(UserError, match=r"which is no likely angle in radians; give --state degrees"):
         ropes.check(estimator, recording)
 
 
 def test_small_angles_in_degrees_are_told_by_their_variation(estimator: Estimator, tmp_path: Path) -> None:
     small = write_recording(tmp_path / "small", angles=0.1 * poses(), unit=180 / np.pi)
     with pytest.raises(UserError, match=r"vary \d+ times as much as those read from images: give --state degrees"):
-        ropes.check(estimator, small)
+        ropes.check(estimator, small, state="radians")
     with pytest.raises(UserError, match="or in radians where --state degrees is given"):
         ropes.check(estimator, write_recording(tmp_path / "radians"), state="degrees")
     hardly = seen(0.06 * poses())

@@ -188,7 +188,7 @@ def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
     return {
         "frames": streams.selection,
         "group": options.group,
-        "state": options.state if streams.joints else "none",
+        "state": options.unit if streams.joints else "none",
         "tolerance": options.tolerance,
         "different_rates": options.different_rates,
         "dwell": options.dwell if streams.selection == "dwell" else None,

@@ -15,7 +15,7 @@ from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
 from ropes.data.recordings.source import Options, Policies, Recording, StateUnit
 from ropes.data.recordings.synchronise import Views, farthest, synchronise
-from ropes.data.recordings.units import in_radians
+from ropes.data.recordings.units import beyond_a_turn, in_radians
 from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 
@@ -29,7 +29,7 @@ class ImportOptions:
         policies: table of policies, see `policies.assign`.
         frames: which views are poses; None is "dwell" where the arm moves during the recording, and else "every".
         group: which poses form an episode.
-        state: unit of the joint positions.
+        state: unit of the joint positions; None is radians, and positions that look like degrees are refused.
         tolerance: largest difference of time stamps of one view, seconds.
         different_rates: accept cameras of different frame rates.
         dwell: shortest time for which the arm stands still, seconds.
@@ -47,7 +47,7 @@ class ImportOptions:
     policies: Path | None = None
     frames: Selection | None = None
     group: Grouping = "auto"
-    state: StateUnit = "radians"
+    state: StateUnit | None = None
     tolerance: float = 0.02
     different_rates: bool = False
     dwell: float = 0.3
@@ -62,12 +62,17 @@ class ImportOptions:
             if not 0 < seconds < np.inf:
                 raise UserError(f"{name} is {seconds:g}; it must be above 0 and finite")
         if self.streams.calibration is not None and self.state != "percent":
-            raise UserError(f"--lerobot-calibration goes with --state percent, not with --state {self.state}")
+            raise UserError(f"--lerobot-calibration goes with --state percent, not with --state {self.unit}")
         if self.streams.calibration is None and self.state == "percent":
             raise UserError("--state percent needs --lerobot-calibration FILE, which lerobot-calibrate wrote")
         if not np.isfinite(self.streams.offset):
             raise UserError(f"--offset is {self.streams.offset:g}; it must be finite")
         object.__setattr__(self, "streams", replace(self.streams, policies=self.policies))
+
+    @property
+    def unit(self) -> StateUnit:
+        """Unit in which joint positions are read."""
+        return self.state or "radians"
 
     def crops_to_motion(self, camera: str) -> bool:
         """Whether images of a camera are cropped to what moves."""
@@ -187,6 +192,8 @@ def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] 
             notes.append(f"the next policy is named during {cut:,} dwells, which count as of the policy before")
         for number, (physical, each) in enumerate(zip(all_found, settled, strict=True)):
             clips += _clips(number, streams.views[number].times, physical, each, streams.policies[number])
+    if options.state is None:
+        notes += beyond_a_turn(streams.views)
     chosen, without = poses.select(streams.views, streams.policies, streams.selection, found)
     grouped = poses.group(chosen, options.group)
     dropped = Counter(streams.dropped) + without_policy + Counter(without) + Counter(grouped.left_out)

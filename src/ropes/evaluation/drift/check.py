@@ -60,7 +60,7 @@ def check(
     recording: Dataset | Path | str,
     *,
     reference: Dataset | Path | str | None = None,
-    state: StateUnit = "radians",
+    state: StateUnit | None = None,
     frames: int = 1000,
     options: ImportOptions | None = None,
 ) -> Check:
@@ -79,7 +79,8 @@ def check(
             the recording.  A data set of ropes is read as it is, and a recording with these options, but with its own
             log.
         state: unit of the logged angles, "radians", "degrees" or "percent"; percent needs `options` with the
-            calibration.  Data sets of ropes have radians.
+            calibration.  None is radians, and angles that look like degrees are refused.  Data sets of ropes have
+            radians; where the recording is one, this is the unit of the reference.
         frames: number of frames at most, evenly over the recording.
         options: further options of reading the recording, see `ropes.data.recordings.plan.ImportOptions`.
 
@@ -94,11 +95,17 @@ def check(
     if state == "none":
         raise UserError("a check needs the logged angles; give their unit: radians, degrees or percent")
     path, given = _local_folder(recording), replace(options or ImportOptions(), state=state)
-    usual = None if reference is None else _reference(estimator, _local_folder(reference), given)
+    own = given
+    if is_of_ropes(path):
+        own = replace(given, state="radians", streams=replace(given.streams, calibration=None))
+    other = None if reference is None else _local_folder(reference)
+    if own.unit != given.unit and (other is None or is_of_ropes(other)):
+        raise UserError(f"{path} is a data set of ropes, whose angles are in radians; leave --state {state} out")
+    usual = None if other is None else _reference(estimator, other, given)
     found = read_frames(
-        estimator.run, path, frames=frames, options=given, imported=None if usual is None else usual.imported
+        estimator.run, path, frames=frames, options=own, imported=None if usual is None else usual.imported
     )
-    seen, found = _checked(estimator, found, path, state)
+    seen, found = _checked(estimator, found, path, own.unit)
     offsets = calibrated_offsets(estimator, seen.stds) if usual is None or usual.offsets is None else usual.offsets
     return Check(
         run=str(estimator.run.folder or "the run"),
@@ -157,7 +164,7 @@ def _reference(estimator: Estimator, path: Path, options: ImportOptions) -> Refe
             pixels = network_planes(estimator, images_of(estimator.run, imported, rows))
             return Reference(path.name, pixels, None, imported)
     frames = read_frames(estimator.run, path, frames=_REFERENCE, options=options)
-    seen, frames = _checked(estimator, frames, path, options.state)
+    seen, frames = _checked(estimator, frames, path, options.unit)
     return Reference(path.name, seen.pixels, reference_offsets(frames, seen), imported)
 
 

@@ -165,7 +165,7 @@ def read_frames(
                 continue
             at, times, logged = stamps[rows[inside]] + lag, joints.times[known], joints.positions[known].T
             between = np.stack([np.interp(at, times, column) for column in logged], axis=1)
-            moved[inside] = radians_of(between, joints.names, options.state, joints.scales)
+            moved[inside] = radians_of(between, joints.names, options.unit, joints.scales)
         return moved
 
     return LoggedFrames(

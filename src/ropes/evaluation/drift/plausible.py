@@ -10,9 +10,10 @@ import numpy as np
 from scipy import stats
 
 from ropes.common.arrays import Bools, Floats
+from ropes.data.layout import open_dataset
 from ropes.data.recordings.source import StateUnit
 from ropes.errors import UserError
-from ropes.evaluation.drift.frames import LoggedFrames
+from ropes.evaluation.drift.frames import LoggedFrames, is_of_ropes
 from ropes.evaluation.drift.statistics import spread_of
 
 #: Joints whose logged angles vary by more than so many standard deviations of the estimator's errors can be compared.
@@ -49,8 +50,9 @@ def require_plausible(
     turns = spread_of(read) > typical
     ratio = np.median(spread_of(logged)[turns] / spread_of(read)[turns]) if turns.any() else 1.0
     if ratio > _OTHER_UNIT:
-        mend = "give --state degrees" if unit == "radians" else "the images are of another recording"
-        raise UserError(f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: {mend}")
+        raise UserError(
+            f"{path}: logged angles vary {ratio:.0f} times as much as those read from images: {_too_large(path, unit)}"
+        )
     if ratio == 0:
         raise UserError(
             f"{path}: most logged angles stay the same while those read from images vary: the log stopped, or it is of "
@@ -58,8 +60,8 @@ def require_plausible(
         )
     if ratio < 1 / _OTHER_UNIT:
         raise UserError(
-            f"{path}: logged angles vary {1 / ratio:.0f} times less than those read from images: the log is of another "
-            "recording, or in radians where --state degrees is given"
+            f"{path}: logged angles vary {1 / ratio:.0f} times less than those read from images: "
+            f"{_too_small(path, unit)}"
         )
     if not moves.any():
         return frames
@@ -75,6 +77,29 @@ def require_plausible(
             "cameras are exchanged or show something else, or its joints have other names"
         )
     return frames
+
+
+def _too_large(path: Path, unit: StateUnit) -> str:
+    """What to do where angles are probably in degrees."""
+    if not is_of_ropes(path):
+        return "give --state degrees" if unit == "radians" else "the images are of another recording"
+    if _unit_of_import(path) == "radians":
+        return "import its recording again with ropes import --state degrees"
+    return "its angles are not those of the images, or not in radians; record or import it again"
+
+
+def _too_small(path: Path, unit: StateUnit) -> str:
+    """What to do where angles in radians were probably read in degrees."""
+    of_ropes = is_of_ropes(path)
+    if of_ropes and _unit_of_import(path) == "degrees":
+        return "import its recording again with ropes import --state radians"
+    in_degrees = ", or in radians where --state degrees is given" if unit == "degrees" and not of_ropes else ""
+    return f"the log is of another recording{in_degrees}"
+
+
+def _unit_of_import(path: Path) -> str | None:
+    """The --state with which `ropes import` made a data set; None for data sets of other commands."""
+    return (open_dataset(path).provenance or {}).get("import", {}).get("state")
 
 
 def _at_one_time(frames: LoggedFrames, read: Floats, typical: Floats, moves: Bools, path: Path) -> LoggedFrames:
