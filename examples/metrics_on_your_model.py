@@ -4,7 +4,8 @@ python examples/metrics_on_your_model.py
 python examples/metrics_on_your_model.py codes.npz --categorical 2
 
 codes.npz holds the arrays latents, (n, k), and factors, (n, f), of the same n samples.  Without it, two models of
-made-up factors are compared: one that keeps them apart, and one that mixes them.  `# %%` starts a cell of a notebook.
+made-up factors are compared: one that keeps them apart, and one that mixes them.  Scores that are not defined, such as
+T-MEX for fewer latents than factors, are nan; the reasons follow the table.  `# %%` starts a cell of a notebook.
 """
 
 # %% The factors of 2,000 samples, and the latents of two models.
@@ -16,6 +17,7 @@ import numpy as np
 
 from ropes.common.arrays import Floats
 from ropes.metrics import dci, dci_es, explained, infomec, mcc, mig, sap, tmex
+from ropes.metrics.disentanglement import Undefined
 
 
 def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int, ...]]:
@@ -30,29 +32,42 @@ def made_up(samples: int = 2_000) -> tuple[dict[str, Floats], Floats, tuple[int,
 
 # %% Every metric is one function of latents and factors.
 def measured(latents: Floats, factors: Floats, categorical: tuple[int, ...]) -> dict[str, float]:
-    """The scores of one model; MCC and R² of the ordered factors alone, since neither is defined for classes."""
-    ordered = np.delete(factors, categorical, axis=1)
-    both = {
-        "MCC, matched": float(mcc(latents, ordered, matching="hungarian").mean()),
-        "R², all latents": float(np.mean([explained(factor, latents) for factor in ordered.T])),
-    }
+    """The scores of one model; one that is not defined is NaN with a reason, `Undefined`.
+
+    Raises:
+        ValueError: arrays that the metrics do not take, such as arrays of different lengths.
+    """
     importance = dci(latents, factors, categorical=categorical)
     information = infomec(latents, factors)
     capacity = dci_es(latents, factors, categorical=categorical)
+    count, single = latents.shape[1], Undefined("there is one latent; a gap is that between two")
+    few = Undefined(f"{factors.shape[1]} factors need one latent each, and there are {count} latents")
     return {
-        **both,
+        **of_ordered(latents, np.delete(factors, categorical, axis=1)),
         "DCI: disentanglement": importance.disentanglement,
         "DCI: completeness": importance.completeness,
         "DCI: informativeness": importance.informativeness,
         "DCI-ES: explicitness": capacity.explicitness,
         "DCI-ES: size": capacity.size,
-        "MIG": mig(latents, factors),
-        "SAP": sap(latents, factors, categorical=categorical),
+        "MIG": mig(latents, factors) if count > 1 else single,
+        "SAP": sap(latents, factors, categorical=categorical) if count > 1 else single,
         "InfoM": information.modularity,
         "InfoC": information.compactness,
         "InfoE": information.explicitness,
-        "T-MEX, violations": float(tmex(latents, factors, categorical=categorical).score),
+        "T-MEX, violations": tmex(latents, factors, categorical=categorical).score
+        if count >= factors.shape[1]
+        else few,
     }
+
+
+def of_ordered(latents: Floats, factors: Floats) -> dict[str, float]:
+    """MCC and R² of the factors with an order, since neither is defined for classes."""
+    names, count = ("MCC, matched", "R², all latents"), factors.shape[1]
+    if not count:
+        return dict.fromkeys(names, Undefined("no factor has an order"))
+    few = Undefined(f"{count} ordered factors need one latent each, and there are {latents.shape[1]} latents")
+    matched = float(mcc(latents, factors, matching="hungarian").mean()) if latents.shape[1] >= count else few
+    return dict(zip(names, (matched, float(np.mean([explained(each, latents) for each in factors.T]))), strict=True))
 
 
 # %% One line a metric, one column a model.
@@ -69,10 +84,17 @@ def main() -> None:
             if missing := {"latents", "factors"} - set(codes):
                 sys.exit(f"{options.codes} has no {' and no '.join(sorted(missing))}; it has {', '.join(codes)}")
             models, factors, categorical = {"model": codes["latents"]}, codes["factors"], tuple(options.categorical)
-    scores = {name: measured(latents, factors, categorical) for name, latents in models.items()}
+    try:
+        scores = {name: measured(latents, factors, categorical) for name, latents in models.items()}
+    except ValueError as error:
+        sys.exit(f"{options.codes}: {error}")
     print(f"{'':28}" + "".join(f"{name:>8}" for name in scores))
     for metric in next(iter(scores.values())):
         print(f"{metric:28}" + "".join(f"{own[metric]:8.3f}" for own in scores.values()))
+    for own in scores.values():
+        for metric, score in own.items():
+            if isinstance(score, Undefined):
+                print(f"{metric} is not defined: {score.reason}")
 
 
 if __name__ == "__main__":

@@ -249,3 +249,37 @@ def test_metrics_on_your_model(
     np.savez(tmp_path / "classes.npz", latents=latents, factors=np.stack([factors[:, 0], classes], axis=1))
     run(monkeypatch, "metrics_on_your_model.py", tmp_path / "classes.npz", "--categorical", 1)
     assert "MCC, matched                   1.000" in capsys.readouterr().out  # of the ordered factor, as R²
+
+
+@pytest.mark.parametrize(
+    ("latents", "categorical", "undefined"),
+    [
+        (1, [], {"MCC, matched", "MIG", "SAP", "InfoC", "T-MEX, violations"}),
+        (2, [], {"MCC, matched", "T-MEX, violations"}),
+        (2, [2], {"T-MEX, violations"}),
+        (3, [0, 1, 2], {"MCC, matched", "R², all latents"}),
+    ],
+)
+def test_scores_without_a_definition_for_few_latents_have_a_reason(
+    latents: int,
+    categorical: list[int],
+    undefined: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (200, 3)).astype(float)
+    codes = factors[:, :latents] + 0.1 * rng.normal(size=(200, latents))
+    np.savez(tmp_path / "codes.npz", latents=codes, factors=factors)
+    run(monkeypatch, "metrics_on_your_model.py", tmp_path / "codes.npz", "--categorical", *categorical)
+    _, *lines = capsys.readouterr().out.splitlines()
+    scores, reasons = lines[:13], lines[13:]
+    assert {line[:28].strip() for line in scores if line.endswith(" nan")} == undefined
+    assert {line.partition(" is not defined: ")[0] for line in reasons} == undefined
+
+
+def test_codes_that_no_metric_takes_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    np.savez(tmp_path / "codes.npz", latents=np.zeros((30, 2)), factors=np.zeros((40, 2)))
+    with pytest.raises(SystemExit, match=r"codes.npz: latents and factors differ in length: 30 and 40 samples"):
+        run(monkeypatch, "metrics_on_your_model.py", tmp_path / "codes.npz")
