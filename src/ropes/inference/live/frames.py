@@ -169,8 +169,8 @@ class Board:
             self._used += 1
             return found
 
-    def drop(self, found: Mapping[str, Frame]) -> None:
-        """Count frames that `take` gave as dropped: their estimate was not used."""
+    def drop(self) -> None:
+        """Count the frames of one `take` as dropped: their estimate was not used."""
         with self._changed:
             self._used -= 1
 

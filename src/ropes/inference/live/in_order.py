@@ -24,7 +24,7 @@ class InOrder(Generic[Item, Result]):
     Args:
         take: waits for the newest item for some seconds; None if there is none.
         work: item → result; runs in several threads at once.
-        drop: is told of each item whose result was left out, as the reader came too late for it.
+        drop: is called for each item whose result was left out, as the reader came too late for it.
         threads: items that are worked on at once, at most.
     """
 
@@ -32,7 +32,7 @@ class InOrder(Generic[Item, Result]):
         self,
         take: Callable[[float], Item | None],
         work: Callable[[Item], Result],
-        drop: Callable[[Item], None],
+        drop: Callable[[], None],
         *,
         threads: int,
     ) -> None:
@@ -57,7 +57,7 @@ class InOrder(Generic[Item, Result]):
                 item, result, ready = self._results.get(timeout=timeout).result()
                 if ready >= came - _FRESH:
                     return item, result
-                self._drop(item)
+                self._drop()
         except Empty:
             return None
         finally:
