@@ -43,14 +43,6 @@ def change(path: Path, edit: Callable[[list[list[str]]], object]) -> None:
         csv.writer(stream).writerows(rows)
 
 
-def test_columns_that_number_the_rows_are_no_factors(tmp_path: Path) -> None:
-    columns = {"id": [*range(7, 17)], "weight": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]}
-    numbered = factor_files.write(tmp_path / "image", factor_files.poses(10), columns)
-    assert read_factor_table(numbered, ABOVE).names == (*tiny.JOINTS, "weight")
-    asked = replace(ABOVE, factors=("id",))
-    assert read_factor_table(numbered, asked).names == ("id",)
-
-
 def test_table_without_regimes_becomes_images_of_known_factors(table: Path, tmp_path: Path) -> None:
     source = read_factor_table(table, ABOVE)
     assert source.names == tiny.JOINTS  # the view is the same in all images, and the material no number

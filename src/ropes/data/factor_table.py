@@ -144,7 +144,7 @@ def _varying(table: Table, others: set[str | None]) -> tuple[str, ...]:
     Raises:
         UserError: there is none, or a column has numbers in most of its cells, but not in all.
     """
-    table.require_whole("mend the cell, remove the row, or name the factors by --factor-columns")
+    table.require_whole("mend the cell, remove the row, or name the factors by --factor-columns", without=others)
     names = tuple(
         name
         for name in table.numeric()
