@@ -187,6 +187,7 @@ def test_no_file_is_longer_than_300_lines(folder: str) -> None:
         ("ropes.simulation.backgrounds", {"torch", "lightning", "pybullet", "mujoco", "matplotlib", "numpy"}),
         ("ropes.metrics", {"torch", "lightning", "pybullet", "matplotlib", "ropes.causal.scm"}),
         ("ropes.data", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.experiments.variants", {"torch", "lightning", "pybullet", "matplotlib"}),
     ],
 )
 def test_light_modules_do_not_import_heavy_packages(module: str, heavy: set[str]) -> None:

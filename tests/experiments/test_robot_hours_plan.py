@@ -1,15 +1,19 @@
 """Experiment robot-hours: what is recorded in the same robot time, and how long fits train on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ropes.causal.scm import CausalModel
+from ropes.data.batches import held_out_anchors
 from ropes.data.chains import Chains
 from ropes.data.recorder.plan import draw_plan
 from ropes.data.recorder.protocols import AnchorProtocol
 from ropes.errors import UserError
 from ropes.experiments.plans import experiment
-from ropes.methods.recipes import CNNRecipe, EncoderRecipe
+from ropes.experiments.variants import SECONDS_OF_CHAIN, as_long_as_chains
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, encoder_recipe
 
 
 def test_robot_hours_compares_anchors_and_chains_of_the_same_robot_time() -> None:
@@ -48,6 +52,17 @@ def test_longer_training_on_anchors_has_the_steps_of_chains() -> None:
         steps = chains.training.steps(2 * kept * 5 * 6 * 2)
         assert each.training.steps(13 * each.anchors) == steps
         assert each.anchors == recipes[label.replace("longer-", "")].anchors
+
+
+def test_training_as_long_as_on_few_chains_counts_those_that_a_fit_keeps() -> None:
+    """At least one chain is held out, however small the share is."""
+    fraction, recipe = 1e-6, encoder_recipe("compact")
+    found = dict(as_long_as_chains(replace(recipe, val_fraction=fraction), joints=6))
+    assert len(found) == 2
+    for label, each in found.items():
+        chains = np.arange(int(int(label.removesuffix("-hours")) * 3600 / SECONDS_OF_CHAIN))
+        kept = len(chains) - len(held_out_anchors(chains, fraction, 0))
+        assert each.training.min_samples == recipe.training.epochs * 2 * kept * 5 * 6 * 2
 
 
 def _robot_seconds(model: CausalModel) -> tuple[float, float, float]:

@@ -15,6 +15,7 @@ from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.data.cache import CachedImages
 from ropes.data.dataset import Frames
+from ropes.data.held_out import held_out_count
 from ropes.data.views import from_planes, planes
 from ropes.data.windows import WindowedImages, Windows
 from ropes.errors import UserError
@@ -204,5 +205,5 @@ def held_out_anchors(anchor: Ints, fraction: float, seed: int) -> Ints:
     anchors = np.unique(anchor)
     if len(anchors) < 2:
         raise UserError(f"{len(anchors)} anchor or chain cannot be split in two; simulate more")
-    count = min(max(1, round(fraction * len(anchors))), len(anchors) - 1)
+    count = held_out_count(len(anchors), fraction)
     return generator(seed, "held-out anchors").permutation(anchors)[:count]

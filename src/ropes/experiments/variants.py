@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from ropes.data.chains import ON_THE_WAY, TURNS, training_samples
+from ropes.data.held_out import held_out_count
 from ropes.errors import UserError
 from ropes.evaluation.benchmark.task import ANCHOR_SECONDS
 from ropes.evaluation.paper import TWO_CAMERAS
@@ -147,7 +148,7 @@ def as_long_as_chains(recipe: EncoderRecipe, joints: int) -> Iterator[tuple[str,
     for label, each in robot_hours(recipe, SECONDS_OF_ANCHOR):
         assert isinstance(each, EncoderRecipe)  # as `recipe`
         count = chains[label].anchors or 0
-        kept = count - round(recipe.val_fraction * count)
+        kept = count - held_out_count(count, recipe.val_fraction)
         samples = training_samples(kept * TURNS * joints, ON_THE_WAY)
         training = replace(each.training, min_samples=round(each.training.epochs * samples))
         if training.min_samples > each.training.min_samples:

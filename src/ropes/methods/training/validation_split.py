@@ -7,6 +7,7 @@ from ropes.common.arrays import Bools, Ints
 from ropes.common.seeds import generator
 from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
+from ropes.data.held_out import held_out_count
 from ropes.errors import UserError
 from ropes.methods.recipe import anchors_of
 from ropes.methods.run import Run, read_moved_anchors
@@ -104,6 +105,6 @@ def stratified_held_out(anchor: Ints, regime: Ints, fraction: float, seed: int) 
     out = np.zeros(len(anchors), dtype=bool)
     for stratum in np.unique(kind):
         members = np.flatnonzero(kind == stratum)
-        size = min(max(1, round(fraction * len(members))), len(members) - 1)
+        size = held_out_count(len(members), fraction)
         out[generator(seed, "held-out anchors", int(stratum)).permutation(members)[:size]] = True
     return np.asarray(out[number])
