@@ -58,7 +58,7 @@ def found_by_command(data: Path, out: Path, seed: int) -> dict[str, Any]:
     seconds = round(time.process_time() - began, 1)
     if code == 0:
         fit = files.read_json(out)["cameras"][0]["fit"]
-        kept = {name: fit[name] for name in ("held_out_iou", "chance_iou", "spread_px", "rival")}
+        kept = {name: fit[name] for name in ("held_out_iou", "chance_iou", "halves_px", "rival")}
         return {"refused": False, "seconds": seconds, **kept}
     refused = _REFUSED.search(said.getvalue())
     if refused is None:
@@ -122,10 +122,15 @@ def measured(work: Path, condition: Condition, seed: int, images: int = IMAGES) 
     return dict(files.read_json(kept))
 
 
-def _cell(rows: Sequence[Mapping[str, Any]], name: str, digits: int, times: int = 1) -> str:
+def _cell(rows: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
     """Median and greatest magnitude over the found cameras."""
-    values = [times * abs(row[name]) for row in rows if not row["refused"]]
+    values = [abs(_whole(row)[name]) for row in rows if not row["refused"]]
     return f"{np.median(values):.{digits}f} ({max(values):.{digits}f})" if values else ""
+
+
+def _whole(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with `halves_px`; rows of earlier versions have half of it as `spread_px`."""
+    return {"halves_px": 2 * row["spread_px"], **row} if "spread_px" in row else dict(row)
 
 
 def written(found: Mapping[str, Any]) -> str:
@@ -142,7 +147,7 @@ def written(found: Mapping[str, Any]) -> str:
             _cell(rows, "rotation_deg", 2),
             "" if condition.intrinsics else _cell(rows, "focal_percent", 1),
             _cell(rows, "links_px", 2),
-            _cell(rows, "spread_px", 2, times=2),
+            _cell(rows, "halves_px", 2),
             " to ".join(f"{each([row['held_out_iou'] for row in rows]):.2f}" for each in (min, max)),
             f"{np.median([row['seconds'] for row in rows]):.0f}",
         ]

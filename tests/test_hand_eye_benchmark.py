@@ -53,7 +53,7 @@ def test_angles_have_the_errors_of_their_condition() -> None:
 
 
 def row(condition: Condition, **changes: Any) -> dict[str, Any]:
-    found = {"place_cm": 1.0, "rotation_deg": 0.5, "focal_percent": -3.0, "links_px": 0.4, "spread_px": 0.2}
+    found = {"place_cm": 1.0, "rotation_deg": 0.5, "focal_percent": -3.0, "links_px": 0.4, "halves_px": 0.4}
     return {**asdict(condition), "seconds": 20.0, "refused": False, "held_out_iou": 0.9, **found, **changes}
 
 
@@ -67,6 +67,9 @@ def test_table_has_a_line_for_each_condition() -> None:
         "| webcam; 30 images; errors of 2°; focal length unknown | 0 of 3 | 2.0 (4.0) | 0.50 (0.50) | 3.0 (5.0) | "
         "0.40 (0.40) | 0.40 (0.40) | 0.90 to 0.90 | 20 |"
     )
+    earlier = [{name: value for name, value in each.items() if name != "halves_px"} for each in rows[:3]]
+    halved = [each | {"spread_px": 0.2} for each in earlier]  # as earlier versions stored it
+    assert hand_eye.written({**of, "rows": [*halved, refused]}).splitlines() == lines
     assert lines[3] == "| clean; 300 images; angles of other images | 1 of 1 |  |  |  |  |  | 0.12 to 0.12 | 9 |"
     assert " ".join(lines[-1].split()).endswith(
         "Seeds 0, 1, 2: cameras 1.8 to 2.9 m from the arm, images of 128×128 pixels; d (avx2), ropes 0."

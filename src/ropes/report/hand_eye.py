@@ -32,5 +32,5 @@ def camera_sentence(found: FoundCamera) -> str:
     return (
         f"camera {camera.name}: at ({x:.2f}, {y:.2f}, {z:.2f}) m in the base frame, {focal}, {angle:.0f}° across; IoU "
         f"{quality.held_out_iou:.2f} on {quality.held_out} held-out poses ({quality.chance_iou:.2f} with the angles of "
-        f"other poses); fits to halves of {quality.poses} poses differ by {2 * quality.spread_px:.1f} px at the links"
+        f"other poses); fits to halves of {quality.poses} poses differ by {quality.halves_px:.1f} px at the links"
     )

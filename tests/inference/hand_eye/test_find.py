@@ -22,7 +22,8 @@ from ropes.inference.hand_eye.candidate import Candidate
 from ropes.inference.hand_eye.find import DOUBTFUL, LEAST, find_cameras, first_guess
 from ropes.inference.hand_eye.fitting import LEVELS
 from ropes.inference.hand_eye.poses import read_posed_images
-from ropes.simulation.pinhole import read_pinholes
+from ropes.report.hand_eye import camera_sentence
+from ropes.simulation.pinhole import Pinhole, read_pinholes
 from tests import box_arm, planar, tiny
 from tests.command_line import refusal
 from tests.estimators import run_of
@@ -49,7 +50,7 @@ def test_command_finds_cameras_with_known_intrinsics(
     assert "IoU 0." in capsys.readouterr().out
     for record in json.loads((tmp_path / "c.json").read_text())["cameras"]:
         assert record["fit"]["held_out_iou"] > DOUBTFUL > record["fit"]["chance_iou"]
-        assert record["fit"]["spread_px"] < 1
+        assert record["fit"]["halves_px"] < 2
         assert not record["fit"]["focal_fitted"]
     with Image.open(tmp_path / "c.png") as picture:
         assert picture.size == (6 * 256, 2 * 256)
@@ -95,7 +96,7 @@ def test_angles_of_other_frames_are_refused(
 
 def quality(**changes: Any) -> find.Quality:
     usual = find.Quality(
-        held_out_iou=0.8, chance_iou=0.1, spread_px=0.4, rival=False, focal_fitted=False, poses=30, held_out=10
+        held_out_iou=0.8, chance_iou=0.1, halves_px=0.8, rival=False, focal_fitted=False, poses=30, held_out=10
     )
     return replace(usual, **changes)
 
@@ -106,6 +107,13 @@ def test_quality_has_faults_and_warnings() -> None:
     assert "0.70 with the angles of others" in str(quality(chance_iou=0.7).fault)
     assert "is low" in str(quality(held_out_iou=0.5).warning)
     assert "another place" in str(quality(rival=True).warning)
+
+
+def test_the_distance_of_the_halves_is_stored_and_printed_as_it_is() -> None:
+    camera = Pinhole(name="front", intrinsics=np.diag([90.0, 90.0, 1.0]), extrinsics=np.eye(4), height=96, width=128)
+    found = find.FoundCamera(camera=camera, quality=quality())
+    assert found.to_record()["fit"]["halves_px"] == 0.8
+    assert camera_sentence(found).endswith("fits to halves of 30 poses differ by 0.8 px at the links")
 
 
 def described(folder: Path, camera: dict[str, object]) -> Dataset:

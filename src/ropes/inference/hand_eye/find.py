@@ -42,8 +42,8 @@ class Quality:
     Attributes:
         held_out_iou: intersection over union of the pixels that should change and that do, in held-out poses.
         chance_iou: the same with the angles of other held-out poses.
-        spread_px: mean distance between the projected origins of the links by fits to two halves of the poses, divided
-            by 2; pixels of the stored images.  Errors that both halves share do not show.
+        halves_px: mean distance between the projected origins of the links by fits to two halves of the poses, pixels
+            of the stored images.  Errors that both halves share do not show.
         rival: whether another place of the camera explains the images nearly as well.
         focal_fitted: whether the focal length was unknown and is fitted too.
         poses: number of poses of the fit.
@@ -52,7 +52,7 @@ class Quality:
 
     held_out_iou: float
     chance_iou: float
-    spread_px: float
+    halves_px: float
     rival: bool
     focal_fitted: bool
     poses: int
@@ -139,7 +139,7 @@ def find_cameras(dataset: Dataset, posed: PosedImages, *, seed: int = 0, show: b
             quality = Quality(
                 held_out_iou=_iou(drawn[held_out], usual, moving[held_out]),
                 chance_iou=_iou(drawn[others], usual, moving[held_out]),
-                spread_px=_distance(halves[0], halves[1], origins) / 2,
+                halves_px=_distance(halves[0], halves[1], origins),
                 rival=len(ranked) > 1 and ranked[1][0] > ranked[0][0] - _RIVAL,
                 focal_fitted=not known,
                 poses=len(fitted),
