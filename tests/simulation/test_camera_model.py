@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ropes.errors import UserError
 from ropes.simulation.camera_levels import LEVELS, CameraLevel
-from ropes.simulation.camera_model import CameraModel, degrade
+from ropes.simulation.camera_model import CameraModel, creep_of, degrade
 from ropes.simulation.occluders import OccluderLevel
 
 RNG = np.random.default_rng(0)
@@ -221,6 +221,17 @@ def test_passer_by_behind_the_arm_never_covers_it() -> None:
     assert (filmed[:, arm] == 255).all()
     assert (filmed != 255).any((1, 2)).mean() == pytest.approx(0.25, abs=0.05)
     assert (degrade(np.stack([white] * 50), level, seed=2) == 255).all()
+
+
+def test_creep_is_that_of_the_whole_model_and_its_parts_lie_on_the_same_line() -> None:
+    level = dataclasses.replace(LEVELS["webcam"], vibration=0.0)
+    model = CameraModel(level, SCENE.shape, 40, seed=3, camera="left", recording="then")
+    whole = creep_of(level, 40, seed=3, camera="left", recording="then")
+    path = np.column_stack([model.shift / SCENE.shape[0], model.angle])
+    np.testing.assert_array_equal(SCENE.shape[0] * whole.at_frames()[:, :2], model.shift)
+    np.testing.assert_array_equal(whole.at_frames()[:, 2], model.angle)
+    assert np.abs(path[-1]).min() > 0
+    np.testing.assert_allclose(whole.part(10, 30).at_frames(), path[10:], atol=1e-15)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from ropes.common.arrays import Floats, Images
 from ropes.common.seeds import generator
 from ropes.errors import UserError
 from ropes.simulation.camera_levels import LEVELS, CameraLevel, require_level
+from ropes.simulation.mount import Creep
 from ropes.simulation.occluders import Occluders
 
 #: Exponent between stored levels and light, as in sRGB's usual approximation.
@@ -46,8 +47,7 @@ class CameraModel:
         recording: its name.
         after: the model of the frames just before these, of the same camera.  Exposure, white balance, mount and
             passers-by continue from its last frame.
-        mount_of: the model of the recording that this one is a part of, and the number of its frames before these.  The
-            mount is where it is there at the first frame, and moves on as it does there.
+        creep: of the mount, for these frames; drawn if None.
 
     Attributes:
         level: the level of the faults.
@@ -65,8 +65,7 @@ class CameraModel:
 
     _occluders: Occluders
     _light: Floats
-    _mount: Floats
-    _way: Floats  # of the mount from the first frame to the last one, as `_mount`
+    _creep: Creep
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class CameraModel:
         camera: str = "",
         recording: str = "",
         after: "CameraModel | None" = None,
-        mount_of: "tuple[CameraModel, int] | None" = None,
+        creep: Creep | None = None,
     ) -> None:
         self.level = level if isinstance(level, CameraLevel) else require_level(level)
         if (len(shape) != 2 and shape[2:] != (3,)) or 0 in shape:
@@ -90,10 +89,14 @@ class CameraModel:
         self._of_recording = partial(generator, seed, "camera model", camera, recording)
         height, width = shape[:2]
         rngs = self._of_camera("occluders"), self._of_recording("passers-by")
-        before = (None,) * 3 if after is None else (after._occluders, after._light, after._mount)
+        before = (None,) * 3 if after is None else (after._occluders, after._light, after._creep.end)
         self._occluders = Occluders(self.level.occluders, shape, frames, *rngs, before[0])
         self.gain, self._light = self._gains(self._of_recording("light"), before[1])
-        self.shift, self.angle, self._mount = self._poses(self._of_recording("mount"), before[2], mount_of)
+        rng = self._of_recording("mount")
+        vibration = self.level.vibration * rng.normal(size=(frames, 2))
+        self._creep = Creep.draw(self.level, frames, rng, before[2]) if creep is None else creep
+        crept = self._creep.at_frames()
+        self.shift, self.angle = height * (vibration + crept[:, :2]), crept[:, 2]
         for drawn in (self.gain, self.shift, self.angle):
             drawn.flags.writeable = False
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
@@ -149,25 +152,6 @@ class CameraModel:
         tints = np.stack([level.white_balance * red, np.zeros(self.frames), level.white_balance * blue], axis=1)
         return np.exp(tints + math.log(2) * stops[:, None]), np.array([each[-1] for each in (drift, jumps, red, blue)])
 
-    def _poses(
-        self, rng: np.random.Generator, before: Floats | None, part_of: "tuple[CameraModel, int] | None"
-    ) -> tuple[Floats, Floats, Floats]:
-        """Shift (frames, 2) in pixels and rotation (frames,) in radians of each frame, and where the mount is then.
-
-        The latter is its shift along each axis, share of the height, and its rotation, (3,); `before` is where it was
-        before the first frame, and `part_of` is as `mount_of`.
-        """
-        height, progress = self.shape[0], np.linspace(0, 1, self.frames)
-        shift = self.level.vibration * rng.normal(size=(self.frames, 2))
-        creep, turn = self.level.creep * rng.normal(size=2), math.radians(self.level.turn) * rng.normal()
-        start, self._way = np.zeros(3) if before is None else before, np.array([*creep, turn])
-        if part_of is not None:
-            whole, first = part_of
-            a_frame = whole._way / max(1, whole.frames - 1)
-            start, self._way = whole._mount - whole._way + first * a_frame, (self.frames - 1) * a_frame
-        shift += start[:2] + self._way[:2] * progress[:, None]
-        return height * shift, start[2] + self._way[2] * progress, start + self._way
-
     def _lens(self, light: Floats, frame: int, rng: np.random.Generator) -> Floats:
         """Distortion, shift and rotation in one interpolation; then defocus and motion blur.
 
@@ -202,6 +186,18 @@ class CameraModel:
         with io.BytesIO() as stream:
             Image.fromarray(image).save(stream, "JPEG", quality=self.level.jpeg_quality)
             return np.array(Image.open(stream))
+
+
+def creep_of(level: str | CameraLevel, frames: int, *, seed: int, camera: str = "", recording: str = "") -> Creep:
+    """The creep of the mount of the `CameraModel` with these arguments; nothing else of the model is drawn.
+
+    Raises:
+        UserError: no such level.
+    """
+    level = level if isinstance(level, CameraLevel) else require_level(level)
+    rng = generator(seed, "camera model", camera, recording, "mount")
+    rng.normal(size=(frames, 2))  # the vibration comes first in the stream
+    return Creep.draw(level, frames, rng)
 
 
 def degrade(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ropes.data.recorder.kinds import simulation
 from ropes.data.recorder.kinds.simulation import FRAME_RATE, SimulatedRobot, camera_faults, open_robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.simulation.camera_levels import LEVELS
@@ -124,6 +125,20 @@ def test_mount_of_a_recording_that_goes_on_is_where_it_stopped(
     assert np.abs(path(whole)[-1]).min() > 0.0
     gains = [np.array([model.gain[frame, 1] for model, frame in each]) for each in (whole, goes_on)]
     assert (gains[0][first:] != gains[1][:left]).all()
+
+
+def test_of_the_recording_before_a_stop_nothing_but_the_creep_is_drawn(
+    request_of: Callable[..., RobotRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = list[int]()
+
+    def counted(level: str, shape: tuple[int, ...], frames: int, **given: Any) -> CameraModel:
+        drawn.append(frames)
+        return CameraModel(level, shape, frames, **given)
+
+    monkeypatch.setattr(simulation, "CameraModel", counted)
+    next(camera_faults(request_of(frames=60, held=frozenset({0}), held_share=0.25), "side"))
+    assert drawn == [45]
 
 
 def test_faults_are_drawn_by_the_seed_and_differ_when_a_recording_goes_on(

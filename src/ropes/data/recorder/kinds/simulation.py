@@ -14,7 +14,7 @@ from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.errors import UserError
 from ropes.simulation.arm_dynamics import MovingArm
-from ropes.simulation.camera_model import CameraModel
+from ropes.simulation.camera_model import CameraModel, creep_of
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import ArmScene
 from ropes.simulation.settings import Camera as View
@@ -150,10 +150,12 @@ def camera_faults(request: RobotRequest, camera: str) -> Iterator[Callable[..., 
     setting, first = request.setting, min(round(request.held_share * request.frames), request.frames - 1)
     shape = (setting.image_size,) * 2 + ((3,) if setting.colour else ())
     draw = partial(CameraModel, setting.camera_level, shape, seed=request.seed, camera=camera)
-    model, recording = draw(request.frames, recording=_RECORDING), _RECORDING
+    recording, frames, creep = _RECORDING, request.frames, None
     if request.held:
-        recording = f"{_RECORDING} after {integer(0, *sorted(request.held))}"
-        model = draw(request.frames - first, recording=recording, mount_of=(model, first))
+        recording, frames = f"{_RECORDING} after {integer(0, *sorted(request.held))}", request.frames - first
+        whole = creep_of(setting.camera_level, request.frames, seed=request.seed, camera=camera, recording=_RECORDING)
+        creep = whole.part(first, frames)
+    model = draw(frames, recording=recording, creep=creep)
     for further in itertools.count(1):
         for frame in range(model.frames):
             yield partial(model, frame=frame)
