@@ -1,8 +1,11 @@
 """The objectives on chains of moves, and the residuals that give their uncertainty."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ropes.methods.anchored.chain_objectives import (
     known_policy_loss,
@@ -83,6 +86,34 @@ def test_attention_is_on_what_the_least_visible_joint_moves() -> None:
     assert float(move_attention_loss(right, images, joint == 1, trusted)) < 1e-6
     assert float(move_attention_loss(-right, images, joint == 1, trusted)) > 1
     assert float(move_attention_loss(-right, images, joint == 1, ~trusted)) == 0
+
+
+class LargestTensor(TorchDispatchMode):
+    """Bytes of the largest tensor that is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor) and not func.is_view:
+            self.bytes = max(self.bytes, made.nbytes)
+        return made
+
+
+def test_changes_of_large_images_are_compared_in_parts() -> None:
+    rng = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (50, 3, 2, 32, 32), generator=rng, dtype=torch.uint8)
+    joint, trusted = torch.randint(3, (50,), generator=rng), torch.rand(50, 3, generator=rng) < 0.9
+    whole = move_changes(images, joint, trusted, 3)
+    chosen = images[(joint == 1) & trusted[:, 0] & trusted[:, 1]].double()
+    assert float(whole[1]) == pytest.approx(float((chosen[:, 1] - chosen[:, 0]).abs().mean()), rel=1e-6)
+    for number in (1, 7):
+        most = number * images[0, :2].nbytes
+        with LargestTensor() as largest:
+            assert torch.equal(move_changes(images, joint, trusted, 3, most), whole)
+        assert largest.bytes <= most  # one image of each pair in 16 bits
 
 
 def test_residuals_of_chains_are_samples_of_the_whole_error() -> None:

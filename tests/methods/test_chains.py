@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from ropes.common.files import read_json, write_json
 from ropes.data import schema
+from ropes.data.batches import TrainingImages
+from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, causal_graph
@@ -18,6 +21,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import calibrate_commanded
 from ropes.methods.anchored import fit as anchored
+from ropes.methods.anchored.chain_poses import Moves, moves_of
 from ropes.methods.anchored.chain_stage import ChainStage
 from ropes.methods.policies import warn_of_bent_moves
 from ropes.methods.recipes import EncoderRecipe
@@ -80,6 +84,28 @@ def test_a_killed_fit_goes_on_with_the_same_bytes(run: Path, data: Path, tmp_pat
         anchored.fit(data, tmp_path / "run", recipe(), show=False)
     anchored.fit(data, tmp_path / "run", recipe(), show=False)
     assert tiny.weights(tmp_path / "run") == tiny.weights(run)
+
+
+def test_images_of_many_moves_are_read_in_parts(data: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = open_dataset(data)
+    posed, moving = (ImageCache(dataset, split, tiny.SIDE, progress=False) for split in ("train", "moves"))
+    poses = TrainingImages(posed, dataset.frames("train"), dataset.regimes)
+    moves = Moves.of(poses, moves_of(dataset, moving), dataset.joints)
+    chosen, frame = np.arange(400), np.arange(400) % 2
+    few = [moves.batch(chosen[part], frame[part]) for part in (slice(0, 100), slice(100, 400))]
+    read = TrainingImages.pixels
+    rows = list[int]()
+
+    def counted(images: TrainingImages, asked: Any) -> Any:
+        rows.append(len(asked))
+        return read(images, asked)
+
+    monkeypatch.setattr(TrainingImages, "pixels", counted)
+    whole = moves.batch(chosen, frame)
+    assert sum(rows) == 3 * 400
+    assert max(rows) <= 256
+    for name in ("images", "policy", "joint", "share", "trusted"):
+        assert torch.equal(getattr(whole, name), torch.cat([getattr(each, name) for each in few]))
 
 
 def test_calibration_and_evaluation(run: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

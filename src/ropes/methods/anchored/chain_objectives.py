@@ -12,6 +12,9 @@ from torch.nn import functional
 from ropes.methods.anchored.contrast import change_distribution, two_class_loss
 from ropes.models.zoom import shrink
 
+#: Bytes of images that `move_changes` compares at a time.
+_COMPARED = 1 << 26
+
 
 def known_policy_loss(coordinates: Tensor, policy: Tensor, log_odds: Tensor) -> Tensor:
     """Cross-entropy of policy 1 against policy 2 of every joint, from its own coordinate; summed over joints, in nats.
@@ -76,20 +79,24 @@ def move_attention_loss(attention: Tensor, images: Tensor, moves: Tensor, truste
     return -(expected * log_attention).sum(-1).sum() / (2 * chosen.sum() * attention.shape[2]).clamp_min(1)
 
 
-def move_changes(images: Tensor, joint: Tensor, trusted: Tensor, joints: int) -> Tensor:
+def move_changes(images: Tensor, joint: Tensor, trusted: Tensor, joints: int, most: int = _COMPARED) -> Tensor:
     """Mean change of images in the moves of each joint, (d,), levels a pixel; infinite for a joint without moves.
+
+    Levels are added as whole numbers, so that the result does not depend on the number of images compared at a time.
 
     Args:
         images: uint8 (B, L, P, S, S).
         joint: (B,).
         trusted: (B, L).
         joints: their number d.
+        most: bytes of images that are compared at a time, if one move has no more.
     """
-    changes = torch.full((joints,), torch.inf)
+    changes, size = torch.full((joints,), torch.inf), max(1, most // max(1, 2 * images[:1, 0].nbytes))
     for k in range(joints):
-        chosen = images[(joint == k) & trusted[:, :2].all(1)]
-        if len(chosen):
-            changes[k] = (chosen[:, 1].float() - chosen[:, 0].float()).abs().mean()
+        rows = torch.nonzero((joint == k) & trusted[:, :2].all(1)).flatten()
+        if len(rows):
+            sums = [(images[part, 1].short() - images[part, 0].short()).abs().sum() for part in rows.split(size)]
+            changes[k] = float(torch.stack(sums).sum()) / (len(rows) * images[0, 0].numel())
     return changes
 
 

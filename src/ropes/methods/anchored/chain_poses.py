@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.common.arrays import Floats, Ints
+from ropes.common.arrays import Images, Ints, Rows
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
@@ -24,6 +24,8 @@ from ropes.models.encoder import ContrastNetwork
 
 #: Held-out moves that a record evaluates.
 _EVALUATED = 1024
+#: Moves whose images are read at a time.
+_READ = 128
 
 
 def moves_of(dataset: Dataset, cache: ImageCache) -> TrainingImages:
@@ -86,23 +88,28 @@ class Moves:
             frame: number of the frame of each move, (B,), or (0,) for none.
         """
         rows = self.before[moves, None] + np.arange(2)
-        images, trusted = self._images(self.poses, rows), self.poses.trusted[rows]
-        share: Floats = np.empty((len(moves), 0))
+        sources, share = [(self.poses, rows)], np.empty((len(moves), 0))
         if self.between is not None and len(frame):
-            on_the_way = (moves * self.frames + frame)[:, None]
-            images = torch.cat([images, self._images(self.between, on_the_way)], dim=1)
-            trusted = np.concatenate([trusted, self.between.trusted[on_the_way]], axis=1)
+            sources.append((self.between, (moves * self.frames + frame)[:, None]))
             share = even_shares(self.frames)[frame, None]
+        images = Rows[np.uint8](len(moves))
+        for start in range(0, len(moves), _READ):  # large images are not in memory twice
+            parts = [_pixels(source, rows[start : start + _READ]) for source, rows in sources]
+            images.put(start, np.concatenate(parts, axis=1))
+        trusted = np.concatenate([source.trusted[rows] for source, rows in sources], axis=1)
         return MoveBatch(
-            images,
+            torch.from_numpy(images.all()),
             torch.from_numpy(self.policy[rows]),
             torch.from_numpy(self.joint[moves]),
             torch.from_numpy(share).float(),
             torch.from_numpy(trusted),
         )
 
-    def _images(self, images: TrainingImages, rows: Ints) -> Tensor:
-        return torch.from_numpy(images.pixels(rows.reshape(-1))).unflatten(0, rows.shape)
+
+def _pixels(images: TrainingImages, rows: Ints) -> Images:
+    """Some of the images, uint8 (B, L, P, S, S), of rows (B, L)."""
+    pixels = images.pixels(rows.reshape(-1))
+    return pixels.reshape(*rows.shape, *pixels.shape[1:])
 
 
 @dataclass(frozen=True)
