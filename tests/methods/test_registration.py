@@ -248,6 +248,17 @@ def test_cleaner_trains_on_the_samples_of_the_recipe_and_all_stages_again_when_t
     assert len(fingerprints) == 4
 
 
+@pytest.mark.any_processor
+def test_pretraining_is_reused_with_the_cleaner_of_its_images(visited: Path, tmp_path: Path) -> None:
+    recipe = replace(tiny.short(tiny.recipe_of("jointnet"), epochs=0.1), cleaner_samples=64)
+    first, second = (tmp_path / name for name in ("first", "second"))
+    stages = ("cleaner", "pretraining", "angles")
+    fit(visited, first, recipe, 0, method="jointnet", show=False)
+    fit(visited, second, recipe, 0, method="jointnet", pretrained=first, show=False)
+    files = {name: [(run / name / "weights.safetensors").stat() for run in (first, second)] for name in stages}
+    assert [name for name, (one, other) in files.items() if one.st_ino == other.st_ino] == ["cleaner", "pretraining"]
+
+
 def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(visited: Path, tmp_path: Path) -> None:
     recipe = tiny.short(tiny.encoder_recipe(cleaner_samples=25_600), epochs=2)
     fit(visited, tmp_path / "run", recipe, 0, method="anchored", show=False)

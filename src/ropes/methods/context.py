@@ -17,8 +17,17 @@ from ropes.common.seeds import integer
 from ropes.methods.recipe import CLEANER_SAMPLES, cleaner_samples_of, input_size
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.training.loop import CHECKPOINT, SUMMARY, is_finished, link_training, starts_over, train
-from ropes.methods.training.registration import write_registration
+from ropes.methods.training.loop import (
+    CHECKPOINT,
+    SUMMARY,
+    Inputs,
+    identity,
+    is_finished,
+    link_training,
+    starts_over,
+    train,
+)
+from ropes.methods.training.registration import CLEANER_FOLDER, write_registration
 from ropes.methods.training.run_log import RunLog
 from ropes.methods.training.stage import Stage
 from ropes.methods.training.steps import BatchAt
@@ -106,7 +115,7 @@ class Context:
             content += ["followed"] if self.registration.earlier else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def store_once(self, module: torch.nn.Module, name: str, fingerprint: str) -> str:
+    def store_once(self, module: torch.nn.Module, name: str, fingerprint: str, inputs: Inputs | None = None) -> str:
         """Store a module that is computed without training, or load the one of an earlier start or of `pretrained`.
 
         A stage that resumes on another processor, which rounds sums differently, then has the same inputs.
@@ -114,33 +123,42 @@ class Context:
         Args:
             module: computed anew; takes the stored weights.
             name: of the folder.
-            fingerprint: digest of all inputs of the computation.
+            fingerprint: digest of the data and settings of the computation.
+            inputs: weights of the earlier stages that it depends on.
 
         Returns:
             SHA-256 of the stored weights.
         """
-        folder = self.folder / name
-        if self._has_finished(name, fingerprint):
+        folder, inputs = self.folder / name, self._with_cleaner(name, inputs)
+        if self._has_finished(name, fingerprint, inputs):
             load_weights(module, folder / WEIGHTS)
         else:
             folder.mkdir(exist_ok=True)
             (folder / SUMMARY).unlink(missing_ok=True)
             save_weights(module, folder / WEIGHTS)
-            write_json(folder / SUMMARY, {"fingerprint": fingerprint})
+            write_json(folder / SUMMARY, identity(fingerprint, inputs))
         return sha256(folder / WEIGHTS)
 
     def link(self, source: str, name: str, fingerprint: str) -> None:
         """Make the finished training in one of the run's folders also that of `name`."""
-        if not is_finished(self.folder / name, fingerprint):
-            link_training(self.folder / source, self.folder / name)
+        trained, folder = self.folder / source, self.folder / name
+        if not is_finished(folder, fingerprint) or sha256(folder / WEIGHTS) != sha256(trained / WEIGHTS):
+            link_training(trained, folder)
 
-    def _has_finished(self, name: str, fingerprint: str) -> bool:
-        """Whether a stage is finished with this fingerprint; one of `pretrained` is linked into the run."""
-        finished = is_finished(self.folder / name, fingerprint)
-        if self.pretrained is not None and not finished and is_finished(self.pretrained / name, fingerprint):
+    def _has_finished(self, name: str, fingerprint: str, inputs: Inputs) -> bool:
+        """Whether a stage is finished, see `is_finished`; one of `pretrained` is linked into the run."""
+        finished = is_finished(self.folder / name, fingerprint, inputs)
+        if self.pretrained is not None and not finished and is_finished(self.pretrained / name, fingerprint, inputs):
             link_training(self.pretrained / name, self.folder / name)
             finished = True
         return finished
+
+    def _with_cleaner(self, name: str, inputs: Inputs | None) -> Inputs:
+        """The inputs of a stage; every later one depends on the cleaner, whose images it reads."""
+        cleaner = None if self.registration is None else self.registration.cleaner
+        if cleaner is None or name == CLEANER_FOLDER:
+            return inputs or {}
+        return {CLEANER_FOLDER: sha256(self.folder / CLEANER_FOLDER / WEIGHTS), **(inputs or {})}
 
     def cleaned(self, images: Tensor) -> Tensor:
         """Registered frames without what the fit's cleaner removes, as in predictions, uint8 (n, P, S, S).
@@ -154,7 +172,16 @@ class Context:
         """A seed derived from the run's seed and `names`."""
         return integer(self.run.seed, *names)
 
-    def train(self, stage: Stage, batch_at: BatchAt, name: str, fingerprint: str, *, full: bool) -> dict[str, Any]:
+    def train(
+        self,
+        stage: Stage,
+        batch_at: BatchAt,
+        name: str,
+        fingerprint: str,
+        *,
+        full: bool,
+        inputs: Inputs | None = None,
+    ) -> dict[str, Any]:
         """Train a stage in its own folder, or resume it, or reuse its weights; returns the summary of the training.
 
         Where the stage starts again in an existing run, the run is from now on one of this version.  The first training
@@ -164,13 +191,15 @@ class Context:
             stage: to train.
             batch_at: step → batch.
             name: of the folder and the progress bar.
-            fingerprint: digest of all inputs of the training.
+            fingerprint: digest of the data and settings of the training.
             full: use float32, where bf16 is too coarse for score differences.
+            inputs: weights of the earlier stages that the training depends on and `fingerprint` does not contain; the
+                cleaner's are added.  A stage of other weights is trained again, unless an earlier version trained it.
         """
-        folder = self.folder / name
-        finished = self._has_finished(name, fingerprint)
+        folder, inputs = self.folder / name, self._with_cleaner(name, inputs)
+        finished = self._has_finished(name, fingerprint, inputs)
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
-        if starts_over(folder, fingerprint) and any(path.exists() for path in earlier):
+        if starts_over(folder, fingerprint, inputs) and any(path.exists() for path in earlier):
             self.run = self.run.restart(self.folder)
         if self.show and not self.precision_shown and not full and not finished:
             report_precision(self.precision)
@@ -180,6 +209,7 @@ class Context:
             batch_at,
             folder=folder,
             fingerprint=fingerprint,
+            inputs=inputs,
             description=name,
             precision="32-true" if full else self.precision,
             show=self.show,

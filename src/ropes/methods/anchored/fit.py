@@ -234,6 +234,7 @@ def _fit_encoder(
     adapt_background(context, network.encoder, kept)
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
+    # Registration and samples of the cleaner are part of `Context.digest`, where there is one.
     others = ("foreign", "student", "registration", "cleaner_samples", *(() if recipe.anchor_weight else ANCHOR_FIELDS))
     settings = recipe_to_dict(recipe, without=others)
     if recipe.anchor_weight:

@@ -12,6 +12,7 @@ from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.ropes.codes import Codes
 from ropes.methods.ropes.stages import LDRStage
 from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.loop import Inputs
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.methods.training.steps import BatchAt
 from ropes.models.density_ratio import LDR
@@ -44,7 +45,9 @@ def least_contrast(summary: dict[str, Any]) -> float:
     return min(summary["history"]["held_out"])
 
 
-def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> DensityRatios:
+def fit_ldrs(
+    context: Context, codes: Codes, held_out: Codes, upstream: str, inputs: Inputs | None = None
+) -> DensityRatios:
     """Train one LDR per joint, on the codes under its two policies and, as the recipe says, on all others.
 
     With several `ldr_shares` each joint's LDR is trained for each of them, and the one of the least held-out contrast
@@ -55,13 +58,14 @@ def fit_ldrs(context: Context, codes: Codes, held_out: Codes, upstream: str) -> 
         codes: codes of the training poses.
         held_out: codes of the held-out poses.
         upstream: digest of AE1, part of each network's digest.
+        inputs: AE1's weights, see `Context.train`.
     """
     networks: list[torch.nn.Module] = []
     summaries, search, seconds = {}, {}, 0.0
     shares = context.recipe.ldr_shares
     for joint in context.run.joints:
-        inputs = _ldr_batches(context, codes, joint), held_out.contrast(joint, balanced=True)
-        trained = {share: _fit_ldr(context, joint, share, *inputs, upstream) for share in shares}
+        data = _ldr_batches(context, codes, joint), held_out.contrast(joint, balanced=True)
+        trained = {share: _fit_ldr(context, joint, share, *data, upstream, inputs) for share in shares}
         contrasts = {share: least_contrast(summary) for share, (_, summary) in trained.items()}
         chosen = min(contrasts, key=contrasts.__getitem__)
         network, summaries[joint] = trained[chosen]
@@ -85,6 +89,7 @@ def _fit_ldr(
     batches: tuple[BatchAt, int],
     held_out: TensorDataset,
     upstream: str,
+    inputs: Inputs | None,
 ) -> tuple[LDR, dict[str, Any]]:
     """Train the LDR of a joint for a share of the recipe's epochs; returns it and the summary of its training.
 
@@ -95,6 +100,7 @@ def _fit_ldr(
         batches: see `_ldr_batches`.
         held_out: held-out codes under the joint's two policies, and their labels.
         upstream: digest of AE1.
+        inputs: AE1's weights.
     """
     recipe = context.recipe
     # Digests of earlier versions, without a choice, are of the settings as they are.
@@ -113,7 +119,8 @@ def _fit_ldr(
     )
     settings = joint, asdict(recipe.ldr), recipe_to_dict(optimisation), upstream
     fingerprint = context.digest("ldr", *settings, *([noise] if noise else []))
-    return network, context.train(stage, batch_at, _folder(context, joint, share), fingerprint, full=True)
+    folder = _folder(context, joint, share)
+    return network, context.train(stage, batch_at, folder, fingerprint, full=True, inputs=inputs)
 
 
 def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:

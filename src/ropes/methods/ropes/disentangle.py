@@ -16,6 +16,7 @@ from ropes.methods.ropes.objectives import decode_with_scores, sparsity_matrix, 
 from ropes.methods.ropes.reader import network_of_codes
 from ropes.methods.ropes.stages import AE2Stage, DecodedRatios, standardised_codes
 from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.loop import Inputs
 from ropes.methods.training.sampling import EpochShuffle
 from ropes.models.autoencoder import AE2, Standardise
 from ropes.models.dense import DenseAE2, Directions
@@ -59,6 +60,7 @@ class AE2Trainer:
         ratios: log density ratio of the two policies on each joint, from codes (B, V, 8, 8) to (B,).
         scale: standardisation of the codes, with which networks begin.
         upstream: digests of the stages before, part of each network's digest.
+        inputs: weights of the stages before, see `Context.train`.
 
     Attributes:
         networks: name of each AE2 → indices of the joints of its coordinates.
@@ -73,8 +75,9 @@ class AE2Trainer:
         ratios: list[torch.nn.Module],
         scale: Standardise,
         upstream: list[str],
+        inputs: Inputs | None = None,
     ) -> None:
-        self.context, self.codes, self.held_out = context, codes, held_out
+        self.context, self.codes, self.held_out, self.inputs = context, codes, held_out, inputs
         self.ratios, self.scale, self.upstream = ratios, scale, upstream
         for ratio in ratios:
             ratio.requires_grad_(False).to(context.device)
@@ -97,7 +100,7 @@ class AE2Trainer:
         run = self.context.run
         count = recipe.count_directions(views=len(run.cameras), joints=len(run.joints))
         directions = Directions.of(self.codes.values, count, self.scores if recipe.basis == "scores" else None)
-        stored = self.context.store_once(directions, DIRECTIONS, self._digest_of_directions(count))
+        stored = self.context.store_once(directions, DIRECTIONS, self._digest_of_directions(count), self.inputs)
         self.upstream = [*self.upstream, stored]
         self.codes, self.held_out = (
             Codes(directions(part.values), part.regime, part.regimes) for part in (self.codes, self.held_out)
@@ -169,7 +172,7 @@ class AE2Trainer:
         settings += (recipe.basis, recipe.directions) if self.directions else ()
         settings += (recipe.dense_layers,) if self.directions and recipe.dense_layers != 2 else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
-        return network, context.train(stage, batch_at, folder, fingerprint, full=True)
+        return network, context.train(stage, batch_at, folder, fingerprint, full=True, inputs=self.inputs)
 
     def _held(self, columns: list[int]) -> tuple[Tensor, Tensor]:
         return self.held_out.values[self.sample], self.held_scores[self.sample][:, columns].transpose(0, 1)
@@ -224,9 +227,10 @@ def fit_ae2(
     ratios: list[torch.nn.Module],
     scale: Standardise,
     upstream: list[str],
+    inputs: Inputs,
 ) -> Disentangled:
     """Train AE2, one for all joints or one per joint as the recipe says (ROPES Eq. 3, Section 3.3)."""
-    trainer = AE2Trainer(context, codes, held_out, ratios, scale, upstream)
+    trainer = AE2Trainer(context, codes, held_out, ratios, scale, upstream, inputs)
     weight, search = trainer.choose_weight()
     networks, summaries = {}, {}
     for name in trainer.networks:

@@ -3,7 +3,8 @@
 AE1 compresses images to codes y.  One density ratio per joint gives the score difference Δs_i between its two policies.
 AE2 maps codes to coordinates ẑ = h(y), with a decoder g, such that the latent score difference J_gᵀ Δs_i of joint i is
 e_i.  A student may learn these coordinates from images with foreign objects.  Each stage is stored with a digest of its
-inputs: it is skipped while they are the same, and resumed after a kill.
+data and settings and with those of the weights before it: it is skipped while all are the same, and resumed after a
+kill.
 """
 
 import sys
@@ -112,7 +113,9 @@ def fit(
     scale, (kept_codes, held_codes) = standardise(*raw)
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
-    ratios = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
+    inputs = {"ae1": weights}
+    ratios = fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"], inputs)
+    inputs |= {f"ldr/{joint}": sha256(out / "ldr" / joint / WEIGHTS) for joint in run.joints}
     contrasts = {
         joint: {**summary["history"], "floor": floors[joint], "best": least_contrast(summary)}
         for joint, summary in ratios.summaries.items()
@@ -129,7 +132,7 @@ def fit(
             for joint, ratio in zip(run.joints, ratios.networks, strict=True)
         }
     else:
-        ae2 = fit_ae2(context, codes, held_out, ratios.networks, scale, ratios.fingerprints)
+        ae2 = fit_ae2(context, codes, held_out, ratios.networks, scale, ratios.fingerprints, inputs)
         stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
         seconds["ae2"] = sum(summary["seconds"] for summary in ae2.summaries.values())
         more |= {

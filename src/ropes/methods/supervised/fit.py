@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ropes.common.files import sha256
 from ropes.common.hardware import RequestedPrecision
 from ropes.common.stores import Location
 from ropes.data.batches import TrainingImages
@@ -90,7 +91,9 @@ def fit(
             require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show, log=log, registration=registration)
+    context.pretrained = pretrained  # its cleaner is reused as well; its training on labels is not
     images = without_passers_by(context, images)
+    context.pretrained = None
     held_out = held_out_frames(run, dataset)[labels.poses]
     kept, held = images.split(held_out)
     stages: dict[str, Any] = {}
@@ -223,8 +226,12 @@ def _fit_angles(
         jitter=jitter_of(context.registration) if isinstance(network, AngleCNN) else None,
     )
     version = [NETWORK] if isinstance(network, AngleCNN) else []
+    # Registration and samples of the cleaner are part of `Context.digest`, where there is one.
     settings = recipe_to_dict(recipe, without=("registration", "cleaner_samples"))
     if stage.jitter is not None:
         settings["jitter"] = JITTER
     fingerprint = context.digest("angles", settings, context.run.angles_checksum, *version)
-    return context.train(stage, batch_at, "angles", fingerprint, full=False), stage
+    inputs = {}
+    if isinstance(recipe, JointNetRecipe):
+        inputs[_PRETRAINING] = sha256(context.folder / _PRETRAINING / WEIGHTS)
+    return context.train(stage, batch_at, "angles", fingerprint, full=False, inputs=inputs), stage

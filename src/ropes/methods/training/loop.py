@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -33,21 +33,23 @@ CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
 SAVE_EVERY = 30.0
 #: Takes the curves of a stage so far, after every step.
 Log = Callable[[dict[str, list[float]]], None]
+#: Folder of an earlier stage → SHA-256 of its weights.
+Inputs = Mapping[str, str]
 
 
 class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints as safetensors, written atomically, with the fingerprint of the training.
+    """Lightning's checkpoints as safetensors, written atomically, with the fingerprint and inputs of the training.
 
     A checkpoint of several devices also has their number.
     """
 
-    def __init__(self, fingerprint: str, devices: int = 1) -> None:
-        self.fingerprint, self.devices = fingerprint, devices
+    def __init__(self, fingerprint: str, devices: int = 1, inputs: Inputs | None = None) -> None:
+        self.fingerprint, self.devices, self.inputs = fingerprint, devices, inputs
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Write one file."""
         several = {"devices": self.devices} if self.devices > 1 else {}
-        save_tree(Path(path), {"fingerprint": self.fingerprint, **several, "checkpoint": checkpoint})
+        save_tree(Path(path), {**identity(self.fingerprint, self.inputs), **several, "checkpoint": checkpoint})
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         """Read one file, without executing code in it."""
@@ -112,10 +114,11 @@ def train(
     fingerprint: str,
     description: str,
     precision: Precision,
+    inputs: Inputs | None = None,
     show: bool = True,
     log: Log | None = None,
 ) -> dict[str, Any]:
-    """Train `stage` to its last step; resumes from the checkpoint in `folder` if its fingerprint is the same.
+    """Train `stage` to its last step; resumes from the checkpoint in `folder` if fingerprint and inputs are the same.
 
     The team of `current_team` takes part.
 
@@ -123,15 +126,17 @@ def train(
         stage: network and objective; afterwards its network has the trained weights, on the CPU and in eval mode.
         batch_at: step → batch; must depend only on the step.
         folder: for checkpoint, weights and summary.
-        fingerprint: digest of all inputs of the training; a result with another fingerprint is computed again.
+        fingerprint: digest of the data and settings of the training; a result with another one is computed again.
         description: label of the progress bar.
         precision: in Lightning's spelling.
+        inputs: weights of earlier stages; a result of others is computed again, unless it is of an earlier version,
+            which did not store them.
         show: show progress.
         log: called with the history after every step; None for no log.
 
     Returns:
-        The summary stored in the folder: fingerprint, history, seconds, and the number of devices if there were
-        several.
+        The summary stored in the folder: fingerprint, inputs if there are any, history, seconds, and the number of
+        devices if there were several.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, after a checkpoint was saved; SIGTERM is passed on in the same way.
@@ -140,13 +145,13 @@ def train(
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
     team = current_team()
     devices = 1 if team is None else team.share.devices
-    if (summary := _ended(folder, fingerprint)) is not None:
+    if (summary := _ended(folder, fingerprint, inputs)) is not None:
         if show and (before := summary.get("devices", 1)) != devices:
             print(f"ropes: {description} was trained on {before} devices, not on {devices}", file=sys.stderr)
         load_weights(stage.network, folder / WEIGHTS)
         stage.network.eval()
         return summary
-    stored = _checkpoint(checkpoint_path, fingerprint)
+    stored = _checkpoint(checkpoint_path, fingerprint, inputs)
     start = int(stored["checkpoint"]["global_step"]) if stored else 0
     folder.mkdir(parents=True, exist_ok=True)
     if show and stored and (before := stored.get("devices", 1)) != devices:
@@ -165,7 +170,7 @@ def train(
                 start=start,
                 precision=precision,
                 callback=saver,
-                checkpoints=SafetensorsIO(fingerprint, devices),
+                checkpoints=SafetensorsIO(fingerprint, devices, inputs),
                 resume=checkpoint_path if start else None,
                 team=team,
             )
@@ -177,7 +182,7 @@ def train(
     summary_path.unlink(missing_ok=True)  # of earlier weights
     save_weights(stage.network, folder / WEIGHTS)
     seconds = round(stage.seconds + time.monotonic() - stage.began, 1)
-    summary = {"fingerprint": fingerprint, "history": stage.history, "seconds": seconds}
+    summary = {**identity(fingerprint, inputs), "history": stage.history, "seconds": seconds}
     if devices > 1:
         summary["devices"] = devices
     write_json(summary_path, summary)
@@ -187,14 +192,23 @@ def train(
     return summary
 
 
-def starts_over(folder: Path, fingerprint: str) -> bool:
-    """Whether the folder has neither a result nor a checkpoint with this fingerprint."""
-    return _ended(folder, fingerprint) is None and _checkpoint(folder / CHECKPOINT, fingerprint) is None
+def identity(fingerprint: str, inputs: Inputs | None) -> dict[str, Any]:
+    """What a result stores of its fingerprint and inputs."""
+    return {"fingerprint": fingerprint, **({"inputs": dict(inputs)} if inputs else {})}
 
 
-def is_finished(folder: Path, fingerprint: str) -> bool:
-    """Whether the folder has a finished training with this fingerprint, with its weights."""
-    return _ended(folder, fingerprint) is not None
+def starts_over(folder: Path, fingerprint: str, inputs: Inputs | None = None) -> bool:
+    """Whether the folder has neither a result nor a checkpoint with this fingerprint and these inputs."""
+    checkpoint = folder / CHECKPOINT
+    return _ended(folder, fingerprint, inputs) is None and _checkpoint(checkpoint, fingerprint, inputs) is None
+
+
+def is_finished(folder: Path, fingerprint: str, inputs: Inputs | None = None) -> bool:
+    """Whether the folder has a finished training with this fingerprint and these inputs (None: any), with its weights.
+
+    Results of earlier versions have no inputs, and count as having these.
+    """
+    return _ended(folder, fingerprint, inputs) is not None
 
 
 def link_training(source: Path, folder: Path) -> None:
@@ -206,18 +220,23 @@ def link_training(source: Path, folder: Path) -> None:
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
-def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
-    """Summary of the finished training in the folder; None without one, or with another fingerprint."""
+def _ended(folder: Path, fingerprint: str, inputs: Inputs | None) -> dict[str, Any] | None:
+    """Summary of the finished training in the folder; None without one, or with another fingerprint or inputs."""
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
         return None
     summary: dict[str, Any] = read_json(folder / SUMMARY)
-    return summary if summary["fingerprint"] == fingerprint else None
+    return summary if _is_of(summary, fingerprint, inputs) else None
 
 
-def _checkpoint(path: Path, fingerprint: str) -> dict[str, Any] | None:
-    """The stored checkpoint; None without one, or with another fingerprint."""
+def _checkpoint(path: Path, fingerprint: str, inputs: Inputs | None) -> dict[str, Any] | None:
+    """The stored checkpoint; None without one, or with another fingerprint or inputs."""
     content = load_tree(path) if path.exists() else None
-    return content if content is not None and content["fingerprint"] == fingerprint else None
+    return content if content is not None and _is_of(content, fingerprint, inputs) else None
+
+
+def _is_of(stored: Mapping[str, Any], fingerprint: str, inputs: Inputs | None) -> bool:
+    same = inputs is None or stored.get("inputs", inputs) == inputs
+    return same and stored["fingerprint"] == fingerprint
 
 
 def _changed_devices(name: str, step: int, before: int, now: int) -> str:
