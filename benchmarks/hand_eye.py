@@ -124,7 +124,7 @@ def measured(work: Path, condition: Condition, seed: int, images: int = IMAGES) 
 
 def _cell(rows: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
     """Median and greatest magnitude over the found cameras."""
-    values = [abs(_whole(row)[name]) for row in rows if not row["refused"]]
+    values = [abs(row[name]) for row in rows if not row["refused"]]
     return f"{np.median(values):.{digits}f} ({max(values):.{digits}f})" if values else ""
 
 
@@ -136,7 +136,7 @@ def _whole(row: Mapping[str, Any]) -> dict[str, Any]:
 def written(found: Mapping[str, Any]) -> str:
     """The table, and what it is of."""
     groups: dict[Condition, list[Mapping[str, Any]]] = {}
-    for row in found["rows"]:
+    for row in map(_whole, found["rows"]):
         condition = Condition(**{name: row[name] for name in asdict(Condition())})
         groups.setdefault(condition, []).append(row)
     lines = [

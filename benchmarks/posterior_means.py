@@ -11,24 +11,23 @@ kind or with that of each image, and the observational one, with one τ.  With -
 docs/method.md.
 """
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.figures import described, keep, options, origin
+from benchmarks.figures import origin
 from benchmarks.live_videos import rendered
+from benchmarks.new_poses import main_of
 from ropes.causal.scm import CausalModel
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.evaluation.flags import occluded
 from ropes.inference.estimator import Estimator
-from ropes.models.registry import find_run
-from ropes.report.table import Table
+from ropes.report.table import Table, grouped, named_once
 from ropes.report.words import in_words, joint_label, rms
-from ropes.simulation.settings import Setting, setting_named
+from ropes.simulation.settings import Setting
 
 PAGE = Path(__file__).parents[1] / "docs" / "method.md"
 #: Sides of the squares, pixels.
@@ -98,39 +97,25 @@ def measured(estimator: Estimator, setting: Setting, count: int) -> list[dict[st
 
 def written(found: Mapping[str, Any]) -> str:
     """The Markdown table of such figures, and what it is of."""
-    joints, lines, before = list(found["rows"][0]["mse"]), list[list[str]](), ""
-    for row in found["rows"]:
-        kind = in_words(found["setting"], row["square"], row["split"])
-        least = [min(other["mse"][joint] for other in found["rows"] if _alike(row, other)) for joint in joints]
-        errors = [rms(row["mse"][joint]) for joint in joints]
-        shown = [f"**{error}**" if error == rms(low) else error for error, low in zip(errors, least, strict=True)]
-        lines.append(["" if kind == before else kind, row["prior"], *shown])
-        before = kind
+    joints, lines = list(found["rows"][0]["mse"]), list[tuple[str, list[str]]]()
+    for (split, square), rows in grouped(found["rows"], lambda row: (row["split"], row["square"])).items():
+        least = {joint: rms(min(row["mse"][joint] for row in rows)) for joint in joints}
+        for row in rows:
+            errors = {joint: rms(row["mse"][joint]) for joint in joints}
+            shown = [f"**{error}**" if error == least[joint] else error for joint, error in errors.items()]
+            lines.append((in_words(found["setting"], square, split), [row["prior"], *shown]))
+    columns = ["test poses", "prior", *map(joint_label, joints)]
     return (
-        f"{Table(['test poses', 'prior', *map(joint_label, joints)], lines, texts=range(2)).markdown()}\n\n"
+        f"{Table(columns, named_once(lines), texts=range(2)).markdown()}\n\n"
         f"Root mean square errors in degrees of `{found['run']}` on {found['count']:,} poses of each kind, the least "
         f"ones of a kind in bold; its map to radians was fitted without labels. {origin(found)}, "
         f"{found['seconds']} s.\n"
     )
 
 
-def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one[key] == other[key] for key in ("split", "square"))
-
-
 def main() -> None:
     """Measure and print the table."""
-    parser = options(__doc__)
-    parser.add_argument("run", nargs="?", default="panda-2c", help="packaged or calibrated estimator")
-    parser.add_argument("--count", type=int, default=800, help="poses of each kind")
-    parser.add_argument("--page", action="store_true", help="also write the table of docs/method.md")
-    given, began = parser.parse_args(), time.monotonic()
-    estimator = Estimator.load(find_run(given.run))
-    setting = setting_named(estimator.run.setting)
-    rows = measured(estimator, setting, given.count)
-    about = {"run": given.run, "setting": setting.name, "count": given.count}
-    found = {**about, "rows": rows, **described(began)}
-    keep(found, "posterior-means", written(found), given.out, PAGE if given.page else None)
+    main_of(__doc__, "posterior-means", PAGE, measured, written, count=800, poses="kind")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ of its own angle, if only this joint is shifted, and that of the others, if all 
 tables are written to docs/curves.md.
 """
 
-import time
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -18,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.figures import described, keep, options, origin, table
+from benchmarks.figures import origin, table
 from benchmarks.live_videos import rendered
+from benchmarks.new_poses import main_of
 from ropes.common.arrays import Floats
 from ropes.common.seeds import generator
 from ropes.inference.estimator import Estimator
-from ropes.models.registry import find_run
 from ropes.report.words import joint_label, rms
-from ropes.simulation.settings import Setting, setting_named
+from ropes.simulation.settings import Setting
 
 PAGE = Path(__file__).parents[1] / "docs" / "curves.md"
 
@@ -94,16 +93,7 @@ def written(found: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Measure and print the tables."""
-    parser = options(__doc__)
-    parser.add_argument("run", nargs="?", default="panda-2c", help="packaged or calibrated estimator")
-    parser.add_argument("--count", type=int, default=2_000, help="poses of each subset")
-    parser.add_argument("--page", action="store_true", help="also write the tables of docs/curves.md")
-    given, began = parser.parse_args(), time.monotonic()
-    estimator = Estimator.load(find_run(given.run))
-    setting = setting_named(estimator.run.setting)
-    rows = measured(estimator, setting, given.count)
-    found = {"run": given.run, "count": given.count, "rows": rows, **described(began)}
-    keep(found, "shifted-joints", written(found), given.out, PAGE if given.page else None)
+    main_of(__doc__, "shifted-joints", PAGE, measured, written, count=2_000, poses="subset")
 
 
 if __name__ == "__main__":

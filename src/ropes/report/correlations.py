@@ -6,7 +6,7 @@ from ropes.evaluation.summary import JointErrors
 from ropes.report.differences import Marks
 from ropes.report.error_entries import Fit, Line, of_paper, published_line
 from ropes.report.table import Entry, Table, named_once
-from ropes.report.words import fixed, joint_label, method_label
+from ropes.report.words import fixed, joint_label, matched_mcc, method_label
 
 #: Setup, side of the square, split.
 Condition = tuple[str, int, str]
@@ -26,9 +26,8 @@ def mcc_table(conditions: Fits, joints: Sequence[str], marks: Marks) -> list[str
     for condition, fits in conditions.items():
         theirs = of_paper(fits.values(), joints, "paper_mcc")
         for method, at in _most_labelled(fits).items() if any(theirs) else ():
-            cells = [at.get(joint) for joint in joints]
             words = marks.method(method, method_label(method))
-            lines.append((marks.condition(*condition), [words, *map(_mcc, cells, theirs)]))
+            lines.append((marks.condition(*condition), [words, *(_mcc(at.get(joint)) for joint in joints)]))
         lines += [(marks.condition(*condition), line) for line in published_line(["the paper's ROPES"], theirs)]
     columns = ["test data", "method", *map(joint_label, joints)]
     heading = "MCC, in brackets that of the best assignment of coordinates to joints where it differs:"
@@ -62,12 +61,10 @@ def _known_mcc(cell: JointErrors) -> float:
     return cell.mcc or 0.0
 
 
-def _mcc(cell: JointErrors | None, bar: float | None) -> Entry:
+def _mcc(cell: JointErrors | None) -> Entry:
     if cell is None or cell.mcc is None:
         return Entry("")
-    differs = cell.mcc_matched is not None and fixed(cell.mcc_matched) != fixed(cell.mcc)
-    reached = bar is not None and round(cell.mcc, 3) >= bar
-    return Entry(fixed(cell.mcc), (), reached, fixed(cell.mcc_matched) if differs else "")
+    return Entry(fixed(cell.mcc), (), cell.mcc_reached, matched_mcc(cell))
 
 
 def _r2(cell: JointErrors | None, bar: float | None) -> Entry:

@@ -11,7 +11,7 @@ from ropes.experiments.objectives import OBJECTIVES
 from ropes.report.differences import Marks
 from ropes.report.origins import renderings
 from ropes.report.table import Table, grouped, paragraphs
-from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, origin, rms, rms_and_deviation
+from ropes.report.words import TABLE1_ORDER, counted, fixed, joint_label, matched_mcc, origin, rms, rms_and_deviation
 
 _PAPER = "the paper's ROPES"
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
@@ -108,9 +108,8 @@ def _both(cell: JointErrors) -> str:
     shown = f"**{error}**" if cell.mse_reached else error
     deviation = "" if cell.mse_seeds is None else f" ± {spread}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
-    differs = cell.mcc_matched is not None and fixed(cell.mcc_matched) != fixed(cell.mcc)
-    matched = f"; {fixed(cell.mcc_matched)}" if differs else ""
-    return f"{shown}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)}{matched})"
+    beside = f"; {matched}" if (matched := matched_mcc(cell)) else ""
+    return f"{shown}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)}{beside})"
 
 
 def _squared(cell: JointErrors) -> str:

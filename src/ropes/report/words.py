@@ -66,6 +66,12 @@ def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
     return f"{in_words(setup, occlusion)} · {method_label(method)}"
 
 
+def matched_mcc(cell: JointErrors) -> str:
+    """The MCC of the best assignment of coordinates to joints where, as printed, it differs; else empty."""
+    matched = "" if cell.mcc_matched is None else fixed(cell.mcc_matched)
+    return "" if matched == fixed(cell.mcc) else matched
+
+
 def map_of(cell: JointErrors) -> str:
     """How a cell's coordinates became radians."""
     if cell.label_share is not None:
