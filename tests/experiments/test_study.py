@@ -150,7 +150,8 @@ def test_fits_with_more_threads_than_cores_run_one_at_a_time(of_an_arm: Path, mo
     )
     for cores, processes in ((8, 2), (2, 2)):
         monkeypatch.setattr(parallel, "usable_cores", lambda cores=cores: cores)
-        reproduce("disentanglement", preset="compact", out=of_an_arm, processes=processes, show=False)
+        with torch_threads(cores):
+            reproduce("disentanglement", preset="compact", out=of_an_arm, processes=processes, show=False)
     assert asked == [(2, [4] * 2), (1, [4] * 2)]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from ropes import __version__
 from ropes.common.cluster import Cluster
 from ropes.common.hardware import Precision, device_kind, report_precision, usable_cores
@@ -68,7 +70,8 @@ def fit_at_once(
     if cluster is None:
         processes = processes or fits_at_once()
         at_once = len(set(fits) - set(earlier.values()))  # those that no other waits for
-        default = max(1, usable_cores() // min(processes, at_once))
+        # As many threads as torch would give a fit that runs alone, which OMP_NUM_THREADS limits, or fewer.
+        default = max(1, min(torch.get_num_threads(), usable_cores() // min(processes, at_once)))
     else:
         gpus = min(cluster.gpus, 1) if gpus is None else gpus
         default = cluster.threads(len(fits) if plan.at_once else 1, gpus)
