@@ -116,12 +116,13 @@ def test_fits_wait_for_the_one_whose_stages_they_share(
     options: dict[str, Any] = {"preset": "compact", "processes": 2, "show": False}
     with torch_threads(2):
         reproduce("demo", out=tmp_path / "one", methods=("ropes",), settings=(ONE,), **options)
-    with torch_threads(1):  # as OMP_NUM_THREADS=1 sets it
-        reproduce("demo", out=tmp_path / "one-thread", methods=("ropes",), settings=(ONE,), **options)
-    assert [asked.pop(0) for _ in range(2)] == [([None, 0], [2, 2]), ([None, 0], [1, 1])]
-    with torch_threads(2):
         reproduce("demo", out=tmp_path / "settings", methods=("ropes",), **options)
         reproduce("demo", out=tmp_path / "all", **options)
-    for (after, threads), alone, waiting in zip(asked, (2, 4), (2, 2), strict=True):
+    with torch_threads(1):  # as OMP_NUM_THREADS=1 sets it
+        reproduce("demo", out=tmp_path / "one-thread", methods=("ropes",), settings=(ONE,), **options)
+    one, *larger, one_thread = asked
+    assert one == ([None, 0], [2, 2])
+    assert one_thread == ([None, 0], [1, 1])
+    for (after, threads), alone, waiting in zip(larger, (2, 4), (2, 2), strict=True):
         assert sorted(each is None for each in after) == [False] * waiting + [True] * alone
         assert threads == [1] * (waiting + alone)
