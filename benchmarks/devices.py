@@ -20,7 +20,7 @@ import torch
 from benchmarks.figures import described, options, simulate
 from benchmarks.training import Training
 from ropes.common.files import write_json
-from ropes.common.hardware import Precision, training_precision, tune_allocator
+from ropes.common.hardware import Precision, training_precision, tune_process
 from ropes.methods.training.loop import train
 from ropes.methods.training.team import training_team
 
@@ -104,5 +104,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    tune_allocator()
+    tune_process()
     main()

@@ -35,7 +35,7 @@ from benchmarks.figures import described, options, simulate
 from benchmarks.prediction import decoded, pictures
 from ropes.common import png
 from ropes.common.files import write_json
-from ropes.common.hardware import Precision, capability, training_precision, tune_allocator
+from ropes.common.hardware import Precision, capability, training_precision, tune_process
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
@@ -256,7 +256,7 @@ def main() -> None:
     parser.add_argument("--matrix", type=int, default=_MATRIX, help="side of the matrices of the large matrix product")
     parser.add_argument("--ops", type=int, default=0, help="also show this number of the slowest operations")
     arguments, began = parser.parse_args(), time.monotonic()
-    tune_allocator()  # as `ropes fit` does, before the first tensor
+    tune_process()  # as `ropes fit` does, before the first tensor
     torch.set_num_threads(arguments.threads)
     precision = arguments.precision or training_precision()
     print(f"{capability()}, {precision}, {arguments.threads} threads, load {os.getloadavg()[0]:.1f}\n")

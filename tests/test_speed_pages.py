@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import export_latency, live, rendering, video_import
+from benchmarks import export_latency, live, rendering, spinning, video_import
 from ropes.common.files import read_json
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -43,6 +43,13 @@ def test_both_runtimes_are_in_the_table() -> None:
     assert "Greatest difference of an angle: 5e-07 rad." in text
 
 
+def test_steps_beside_other_work_are_compared() -> None:
+    row = {"method": "anchored", "beside": "alone", "libgomp's default": 900.0, "commands of ropes": 300.0}
+    lines = spinning.written({**OF, "rows": [row]}).splitlines()
+    assert lines[0] == "| step of | libgomp's default (300,000), ms | commands of ropes (10,000), ms | ratio |"
+    assert lines[2:] == ["| anchored, alone | 900 | 300 | 3.00 |", "", "a processor (avx2), ropes 0.1.0, 12 s."]
+
+
 @pytest.mark.parametrize(
     ("name", "marker", "page", "write"),
     [
@@ -51,6 +58,7 @@ def test_both_runtimes_are_in_the_table() -> None:
         ("video-import", "video-import", video_import.PAGE, video_import.written),
         ("export-latency", "export-latency", export_latency.PAGE, export_latency.written),
         ("rendering", "rendering", rendering.PAGE, rendering.written),
+        ("spinning", "spinning", spinning.PAGE, spinning.written),
     ],
 )
 def test_pages_have_the_stored_figures(

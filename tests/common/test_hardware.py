@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 import torch
 
+from ropes.cli.entry import main
 from ropes.common import hardware
 from ropes.errors import UserError
 
@@ -22,9 +23,24 @@ def test_allocator_is_tuned_unless_the_user_has_set_it(
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     if before is not None:
         monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", before)
-    hardware.tune_allocator()
+    hardware.tune_process()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == after
     assert asked == [(-3, 32 << 20), (-1, 2**31 - 1)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None)],
+)
+def test_commands_limit_how_long_threads_spin_unless_the_user_has_set_it(
+    before: dict[str, str], after: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in before.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--version"]) == 0
+    assert os.environ.pop("GOMP_SPINCOUNT", None) == after
 
 
 def test_allocator_tuning_tolerates_a_c_library_without_mallopt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +52,7 @@ def test_allocator_tuning_tolerates_a_c_library_without_mallopt(monkeypatch: pyt
         return SimpleNamespace()
 
     monkeypatch.setattr(ctypes, "CDLL", library)
-    hardware.tune_allocator()
+    hardware.tune_process()
     assert looked == [None]
 
 

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ropes.cli.usage import one_line, options_of
-from ropes.common.hardware import tune_allocator
+from ropes.common.hardware import tune_process
 from ropes.errors import UserError, require_name
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    tune_allocator()
+    tune_process()
     with recorded_signals() as received:
         try:
             code = _dispatch(sys.argv[1:] if arguments is None else list(arguments))

@@ -19,7 +19,7 @@ class Rows(Generic[_Element]):
     """An array of `count` rows that is computed in chunks.
 
     It is allocated once. The results of chunks in a list would lie between large temporary arrays of the computation,
-    and keep the C library from using the memory of these again, unless `ropes.common.hardware.tune_allocator` was
+    and keep the C library from using the memory of these again, unless `ropes.common.hardware.tune_process` was
     called, as the commands do.
 
     Attributes:

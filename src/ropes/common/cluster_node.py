@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ropes.common.hardware import tune_allocator
+from ropes.common.hardware import tune_process
 from ropes.common.processes import use_threads
 from ropes.errors import UserError
 
@@ -145,6 +145,6 @@ def run_job(expected: Expected, job: Callable[[], None], threads: int, gpu: bool
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before CUDA is used
     # Ray blocks SIGINT, which a training raises again after it has stored a checkpoint.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    tune_allocator()
+    tune_process()
     use_threads(threads)
     return answer(expected, job)

@@ -23,16 +23,24 @@ _LIMITS = (
     ("AVX512_CORE", "AVX512_CORE_VNNI"),
     ("AVX512_CORE_BF16", "AVX512_CORE_FP16"),
 )
+#: libgomp's variable for how often a waiting thread looks before it sleeps, and its value here.
+SPIN_COUNT, SPINS = "GOMP_SPINCOUNT", 10_000
 #: Parameters of glibc's mallopt (malloc.h).
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
 
-def tune_allocator() -> None:
-    """Let the process keep freed memory and use huge pages; call it before torch is imported.
+def tune_process() -> None:
+    """Prepare the process for training; call it before torch is imported.  What the user has set stays.
 
-    A training step frees and allocates some hundred megabytes.  On two cores an eighth of its time went into clearing
-    pages.  Without glibc nothing changes.
+    It keeps freed memory and uses huge pages.  A training step frees and allocates some hundred megabytes: on two cores
+    an eighth of its time went into clearing pages.  Without glibc nothing changes.
+
+    A thread that waits for the others of a parallel loop soon lets other processes have its core.  By default libgomp,
+    torch's OpenMP, lets it spin for milliseconds, which beside other work makes a step several times longer
+    (`benchmarks/spinning.py`).
     """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault(SPIN_COUNT, str(SPINS))
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch puts large tensors into transparent huge pages
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(_MMAP_THRESHOLD, 32 << 20)  # glibc's maximum

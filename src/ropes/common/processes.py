@@ -19,7 +19,7 @@ from typing import cast
 
 from threadpoolctl import threadpool_limits
 
-from ropes.common.hardware import tune_allocator
+from ropes.common.hardware import tune_process
 from ropes.common.jobs import Job, Queue
 from ropes.errors import UserError
 
@@ -170,7 +170,7 @@ def _work(call: Callable[[], None], pipe: connection.Connection, threads: int, e
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the fork server ignores it
     gc.freeze()  # what the fork server imported stays
     gc.enable()  # which the fork server does not
-    tune_allocator()
+    tune_process()
     use_threads(threads)
     exit_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:

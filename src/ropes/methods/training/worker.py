@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ropes.common.hardware import tune_allocator
+from ropes.common.hardware import tune_process
 from ropes.errors import UserError
 from ropes.methods.training.steps import StageSteps
 from ropes.methods.training.team import Team, is_lost_connection, join_local, spared
@@ -45,7 +45,7 @@ def _end_with(parent: int) -> None:
 def main(words: Sequence[str]) -> None:
     """Join the team of process 0, which has started this process."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    tune_allocator()
+    tune_process()
     rank, devices, port = map(int, words)
     serve(join_local(rank, devices, port))
 
