@@ -101,7 +101,7 @@ class Training:
         taught = images, torch.randn(len(images), joints), look
         sizes, scale, occlude = {"steps": 1_000, "seed": 0}, torch.ones(joints), add_foreign_objects
         stage = StudentStage(
-            network, recipe.student, share=share, scale=scale, occlude=occlude, held_out=taught, **sizes
+            network, recipe.student, share=share, scale=scale, occlude=occlude, held_out=taught[:2], **sizes
         )
         rows = [torch.randperm(len(images))[: recipe.student.batch] for _ in range(_WARM + _STEPS)]
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ropes.common.files import as_json, sha256, write_json
+from ropes.common.files import as_json, read_json, sha256, write_json
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipe import CLEANER_SAMPLES, cleaner_samples_of, input_size
@@ -144,6 +144,18 @@ class Context:
         trained, folder = self.folder / source, self.folder / name
         if not is_finished(folder, fingerprint) or sha256(folder / WEIGHTS) != sha256(trained / WEIGHTS):
             link_training(trained, folder)
+
+    def finished(self, name: str, fingerprint: str, inputs: Inputs | None = None) -> dict[str, Any] | None:
+        """The summary of a finished training, see `train`, with its weights in the folder; None if it is not finished.
+
+        What only its steps need can then be left out.
+        """
+        if not self._has_finished(name, fingerprint, self._with_cleaner(name, inputs)):
+            return None
+        summary: dict[str, Any] = read_json(self.folder / name / SUMMARY)
+        if self.log is not None:  # a finished stage takes no step
+            self.log.add(name, summary["history"])
+        return summary
 
     def _has_finished(self, name: str, fingerprint: str, inputs: Inputs) -> bool:
         """Whether a stage is finished, see `is_finished`; one of `pretrained` is linked into the run."""

@@ -1,5 +1,6 @@
 """Training anchors and held-out anchors of method `anchored`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ from ropes.data.dataset import Dataset
 from ropes.methods.anchored.anchor_moves import AnchorMoves
 from ropes.methods.anchored.anchors import by_anchor
 from ropes.methods.anchored.contrast import head_regimes, targets
+from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.anchored.stage import AnchoredStage
+from ropes.methods.anchored.unmoved import anchor_groups, averaged, moving_joints
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.augmentation import jitter_of
@@ -62,6 +65,24 @@ class AnchoredPoses:
         kept, held = images.split_anchors(fraction, seed)
         moves = None if between is None else AnchorMoves.of(between, kept, dataset.joints)
         return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held), moves)
+
+    def smooth(self, stage: EncoderStage, joints: Sequence[str], kept: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+        """Each coordinate's mean over the poses of an anchor in which its joint does not move.
+
+        Args:
+            stage: of this class's `stage`; it tells which joints follow others.
+            joints: names of the d joints.
+            kept: coordinates of the trusted training poses, (n, d).
+            held: those of the trusted held-out poses.
+        """
+        assert isinstance(stage, AnchoredStage)
+        row = np.cumsum(self.kept.trusted) - 1
+        complete = self.table[self.kept.trusted[self.table].all(1)]
+        moving = moving_joints(self.kept.regimes, joints, stage.following(kept[row[complete]]))
+        parts = [each.trusted_rows() for each in (self.kept, self.held)]
+        groups = (anchor_groups(part.anchor, moving[part.regime]) for part in parts)
+        smoothed = [averaged(coordinates, each) for coordinates, each in zip((kept, held), groups, strict=True)]
+        return smoothed[0], smoothed[1]
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
         """The stage that trains `network`, and its batches of whole anchors.

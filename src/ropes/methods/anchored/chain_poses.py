@@ -1,5 +1,6 @@
 """Training moves and held-out moves of method `anchored` on chains."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.anchored.chain_stage import ChainStage, MoveBatch
 from ropes.methods.anchored.contrast import head_regimes, targets
+from ropes.methods.anchored.encoder_stage import EncoderStage
+from ropes.methods.anchored.unmoved import averaged, chain_groups, moving_joints
 from ropes.methods.context import Context
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.training.augmentation import jitter_of
@@ -156,6 +159,20 @@ class ChainPoses:
     def held(self) -> TrainingImages:
         """Held-out poses."""
         return self.held_moves.poses
+
+    def smooth(self, stage: EncoderStage, joints: Sequence[str], kept: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+        """Each coordinate's mean over the poses of a chain between two moves of its joint.
+
+        Args:
+            stage: not needed; no joint follows another.
+            joints: names of the d joints.
+            kept: coordinates of the trusted training poses, (n, d).
+            held: those of the trusted held-out poses.
+        """
+        moving = moving_joints(self.kept.regimes, joints)
+        groups = (chain_groups(part.anchor, moving[part.regime])[part.trusted] for part in (self.kept, self.held))
+        smoothed = [averaged(coordinates, each) for coordinates, each in zip((kept, held), groups, strict=True)]
+        return smoothed[0], smoothed[1]
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[ChainStage, BatchAt]:
         """The stage that trains `network`, and its batches: moves, from the end of the warm-up on with a frame each.

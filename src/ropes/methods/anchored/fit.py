@@ -8,6 +8,7 @@ stays the same.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,9 @@ def _fit(
     if recipe.foreign:
         kept, held = poses.kept.trusted_rows(), poses.held.trusted_rows()
         teacher = EncoderTeacher(stage.network.encoder, context)
-        student = fit_student(context, teacher, recipe.encoder, recipe.student, recipe.foreign, kept, held)
+        smooth = None if isinstance(poses, RegimePoses) else partial(poses.smooth, stage, run.joints)
+        settings = recipe.encoder, recipe.student, recipe.foreign
+        student = fit_student(context, teacher, *settings, kept, held, smooth=smooth)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())
     write_training_summary(

@@ -142,6 +142,15 @@ class AnchoredStage(InvarianceStage):
         self.note(gaze=attention_term)
         return loss + ATTENTION * attention_term
 
+    def following(self, coordinates: Tensor) -> Tensor:
+        """Which coordinates may follow interventions on each joint, by coordinates of many anchors (A, R, d), (d, d).
+
+        Doubtful pairs count, as they do in `update_descendants`, once any joint has a descendant in the causal graph.
+        """
+        if self.independent or not descendants(coordinates, self.target).any():
+            return torch.zeros(self.descendants.shape, dtype=torch.bool)
+        return estimate_descendants(coordinates, self.target, self.change, n_sigma=_N_SIGMA)[0]
+
     def update_descendants(self) -> None:
         """Estimate the descendants of each joint and the effects on them.
 

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,13 +25,17 @@ from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
 
-#: Version of the network and its targets: a checkpoint of an earlier version is discarded and training restarts.
-_STUDENT = 4
+#: Versions of the network, and of targets smoothed: a checkpoint of an earlier version is discarded and training
+#: restarts.
+_STUDENT, _SMOOTHED = 4, "smoothed 1"
 #: Largest number of held-out poses that a record evaluates.
 _EVALUATED = 1_024
 #: Largest size of their images in bytes; memory holds two copies.
 EVALUATED_BYTES = 1 << 29
 _CHUNK = 256
+
+#: Coordinates of the training poses and of the held-out poses, (n, d) each → the student's targets.
+Smoothing = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Teacher(Protocol):
@@ -104,6 +107,7 @@ def fit_student(
     kept: TrainingImages,
     held: TrainingImages,
     known: Callable[[], Tensor] | None = None,
+    smooth: Smoothing | None = None,
 ) -> dict[str, Any]:
     """Train a student of a trained method; returns the summary of the training.
 
@@ -117,26 +121,28 @@ def fit_student(
         held: held-out poses.
         known: computes the teacher's coordinates (n, d) of `kept`, for a teacher without attention; by default the
             teacher looks at their images.
+        smooth: computes the targets from the teacher's coordinates; by default these are the targets.
     """
     hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
     shape = []
     if not isinstance(teacher, EncoderTeacher):  # the hash of an encoder's weights includes its shape
         shape = [{"window_image_size": None} | recipe_to_dict(config)]
-    fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), _STUDENT, *shape)
+    version = [_STUDENT] if smooth is None else [_STUDENT, _SMOOTHED]
+    fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), *version, *shape)
+    if (summary := context.finished("student", fingerprint)) is not None:
+        return summary
     rows = evaluated_rows(held, context.seed("student", "held out"))
     size, windows = min(len(kept), optimisation.batch), kept.windows(np.arange(len(kept)))
     order = EpochShuffle(len(kept), size, context.seed("student", "order"), windows)
-    coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
-
-    @cache
-    def targets() -> tuple[Tensor, Tensor | None]:  # computed at the first step, if there is one
-        return teacher_outputs(teacher, kept, context) if known is None else (known(), None)
+    expected, maps = teacher_outputs(teacher, kept, context) if known is None else (known(), None)
+    coordinates, _ = teacher_outputs(teacher, held, context)
+    if smooth is not None:
+        expected, coordinates = smooth(expected, coordinates)
+    coordinates = coordinates[rows]
 
     def batch_at(step: int) -> Batch:
         batch = order(step)
-        expected, maps = targets()
-        maps = None if maps is None else maps[batch]
-        return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
+        return torch.from_numpy(kept.pixels(batch)), expected[batch], None if maps is None else maps[batch]
 
     stage = StudentStage(
         teacher.student(config, context, kept),
@@ -146,7 +152,7 @@ def fit_student(
         seed=context.seed("student"),
         scale=coordinates.std(0).clamp_min(1e-6),
         occlude=Occlusion(kept.channels, None if context.registration is None else context.registration.cleaner),
-        held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
+        held_out=(torch.from_numpy(held.pixels(rows)), coordinates),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)
 

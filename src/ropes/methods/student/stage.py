@@ -24,7 +24,7 @@ _NOTHING = 4.0
 #: Grey levels: a foreign object that differs less from what it covers is invisible.
 _VISIBLE = 8
 
-#: Images, uint8 (B, P, S, S), the teacher's coordinates of them, (B, d), and its attention maps, (B, V, s, s).
+#: Images, uint8 (B, P, S, S), their targets, (B, d), and the teacher's attention maps, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
 
 
@@ -50,9 +50,9 @@ class Occlusion:
 
 
 class StudentStage(BestWeightsStage):
-    """Distillation: from images with foreign objects, predict the teacher's coordinates of the clean images.
+    """Distillation: from images with foreign objects, predict targets, the teacher's coordinates of the clean images.
 
-        L = Σ_j ℓ((ẑ_j − ẑ_j^teacher) / scale_j) + .3 L_foreign + .1 L_attention
+        L = Σ_j ℓ((ẑ_j − ẑ_j^target) / scale_j) + .3 L_foreign + .1 L_attention
 
     with ℓ(e) = e² up to |e| = ½ and |e| − ¼ above, twice the Huber loss.
 
@@ -73,7 +73,7 @@ class StudentStage(BestWeightsStage):
         seed: of the foreign objects.
         scale: standard deviations of the teacher's coordinates, (d,).
         occlude: a copy of images, uint8 (B, P, S, S), with foreign objects.
-        held_out: poses with the teacher's outputs.
+        held_out: images of poses, uint8 (n, P, S, S), and their targets, (n, d).
     """
 
     network: StudentNetwork
@@ -90,11 +90,11 @@ class StudentStage(BestWeightsStage):
         seed: int,
         scale: Tensor,
         occlude: Callable[[Tensor], Tensor],
-        held_out: Batch,
+        held_out: tuple[Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.share, self.scale, self.occlude = share, scale, occlude
-        self.held_out = held_out[0], held_out[1]
+        self.held_out = held_out
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))
             self.occluded = occlude(held_out[0])
