@@ -3,13 +3,14 @@
     python -m benchmarks.processors [--check]
 
 The figures are in results/processors, one file per benchmark and processor. The option --out of `layers.py`,
-`training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py` writes them.
+`training.py`, `reduced_precision.py`, `same_weights.py`, `spinning.py` and `wheels.py` writes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import spinning
 from benchmarks.figures import filled, table, write_or_check
 from ropes.common.files import read_json
 
@@ -124,6 +125,7 @@ WRITERS: dict[str, Callable[[Sequence[Found]], str]] = {
     "reading": reading,
     "weights": weights,
     "wheels": wheels,
+    "spinning": lambda found: "\n".join(map(spinning.written, found)),
 }
 
 

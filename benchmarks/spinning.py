@@ -1,6 +1,6 @@
 """Measures how other work on the cores slows a training step, by how long waiting threads spin.
 
-    python -m benchmarks.spinning [--seconds 10] [--rounds 2] [--out results/spinning.json] [--page]
+    python -m benchmarks.spinning [--seconds 10] [--rounds 2] [--out results/processors/spinning.json] [--page]
 
 Steps are those of `ropes fit` with a compact preset, on all cores and on data simulated first. They are taken alone,
 beside a process that computes on each core, and beside a second process that takes the same steps. A thread that waits
@@ -47,7 +47,8 @@ def steps(method: str, data: Path, seconds: float) -> list[float]:
 
 
 def _started(words: list[str], spins: int) -> "subprocess.Popen[str]":
-    environment = {**os.environ, SPIN_COUNT: str(spins)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    environment[SPIN_COUNT] = str(spins)
     return subprocess.Popen([sys.executable, *words], env=environment, stdout=subprocess.PIPE, text=True)
 
 

@@ -12,6 +12,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.methods.anchored.anchor_poses import AnchoredPoses
 from ropes.methods.anchored.chain_poses import ChainPoses
+from ropes.methods.anchored.descendants import descendants
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.anchored.unmoved import anchor_groups, averaged, chain_groups, moving_joints
 from ropes.models.encoder import ContrastNetwork
@@ -62,6 +63,9 @@ def test_joints_that_follow_others_are_found_unless_all_are_independent() -> Non
     assert not stage().following(coordinates(0.0)).any()
     assert not stage(independent=True).following(coordinates(0.8)).any()
     assert not stage().following(coordinates(0.8)[:1]).any()  # too few anchors
+    few = coordinates(0.4)[:30]  # the graph has no edge
+    assert not descendants(few, stage().target).any()
+    assert stage().following(few).tolist() == [[False, True], [False, False]]
 
 
 def test_poses_of_an_anchor_share_the_angle_until_the_joint_moves() -> None:
@@ -121,5 +125,7 @@ def test_stretches_of_chains_are_those_of_all_poses(tmp_path: Path) -> None:
     parts = [np.isin(images.anchor, part.anchor) for part in (poses.kept, poses.held)]
     given = [torch.from_numpy(angles[there & images.trusting(trusted).trusted]) for there in parts]
     for before, after in zip(given, poses.smooth(stage(), dataset.joints, *given), strict=True):
-        assert len(before) == len(after)
         torch.testing.assert_close(after, before)  # angles are the same between two moves
+    noisy = [each + torch.from_numpy(np.random.default_rng(0).normal(size=each.shape)) for each in given]
+    for before, after in zip(given, poses.smooth(stage(), dataset.joints, *noisy), strict=True):
+        assert float((after - before).square().mean()) < 0.75

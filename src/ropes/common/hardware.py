@@ -36,8 +36,8 @@ def tune_process() -> None:
     an eighth of its time went into clearing pages.  Without glibc nothing changes.
 
     A thread that waits for the others of a parallel loop soon lets other processes have its core.  By default libgomp,
-    torch's OpenMP, lets it spin for milliseconds, which beside other work makes a step several times longer
-    (`benchmarks/spinning.py`).
+    torch's OpenMP, lets it spin for milliseconds, which beside other work can make a step several times longer
+    (`benchmarks/spinning.py`).  Processes that this one starts inherit the variable.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault(SPIN_COUNT, str(SPINS))

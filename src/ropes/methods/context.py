@@ -24,6 +24,7 @@ from ropes.methods.training.loop import (
     identity,
     is_finished,
     link_training,
+    report_devices,
     starts_over,
     train,
 )
@@ -153,6 +154,8 @@ class Context:
         if not self._has_finished(name, fingerprint, self._with_cleaner(name, inputs)):
             return None
         summary: dict[str, Any] = read_json(self.folder / name / SUMMARY)
+        if self.show:
+            report_devices(name, summary)
         if self.log is not None:  # a finished stage takes no step
             self.log.add(name, summary["history"])
         return summary

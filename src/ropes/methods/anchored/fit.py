@@ -44,7 +44,7 @@ from ropes.methods.policies import (
 )
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.run import Run
-from ropes.methods.student.fit import EncoderTeacher, fit_student
+from ropes.methods.student.fit import EncoderTeacher, Smoothing, fit_student
 from ropes.methods.training.augmentation import JITTER
 from ropes.methods.training.background import adapt_background
 from ropes.methods.training.image_size import require_size
@@ -162,8 +162,10 @@ def _fit(
     if recipe.foreign:
         kept, held = poses.kept.trusted_rows(), poses.held.trusted_rows()
         teacher = EncoderTeacher(stage.network.encoder, context)
-        smooth = None if isinstance(poses, RegimePoses) else partial(poses.smooth, stage, run.joints)
-        settings = recipe.encoder, recipe.student, recipe.foreign
+        settings, smooth = (recipe.encoder, recipe.student, recipe.foreign), None
+        if not isinstance(poses, RegimePoses):
+            version = f"means 1, {recipe.independent}"
+            smooth = Smoothing(version, partial(poses.smooth, stage, run.joints))
         student = fit_student(context, teacher, *settings, kept, held, smooth=smooth)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())

@@ -143,13 +143,14 @@ class AnchoredStage(InvarianceStage):
         return loss + ATTENTION * attention_term
 
     def following(self, coordinates: Tensor) -> Tensor:
-        """Which coordinates may follow interventions on each joint, by coordinates of many anchors (A, R, d), (d, d).
+        """Which joints follow interventions on each joint, by coordinates of many anchors (A, R, d), bool (d, d).
 
-        Doubtful pairs count, as they do in `update_descendants`, once any joint has a descendant in the causal graph.
+        Doubtful pairs count, as they do in `update_descendants`, where any joint has a descendant in the causal graph.
         """
-        if self.independent or not descendants(coordinates, self.target).any():
-            return torch.zeros(self.descendants.shape, dtype=torch.bool)
-        return estimate_descendants(coordinates, self.target, self.change, n_sigma=_N_SIGMA)[0]
+        if self.independent or len(coordinates) < 2:
+            return torch.zeros_like(self.descendants)
+        n_sigma = _N_SIGMA if descendants(coordinates, self.target).any() else 0.0
+        return estimate_descendants(coordinates, self.target, self.change, n_sigma=n_sigma)[0]
 
     def update_descendants(self) -> None:
         """Estimate the descendants of each joint and the effects on them.

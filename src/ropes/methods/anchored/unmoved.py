@@ -45,6 +45,7 @@ def averaged(coordinates: Tensor, groups: Ints) -> Tensor:
     means = torch.empty_like(coordinates)
     for k, column in enumerate(groups.T):
         number = torch.from_numpy(np.unique(column, return_inverse=True)[1])
-        sums = torch.zeros(int(number.max()) + 1, dtype=torch.float64).index_add_(0, number, coordinates[:, k].double())
-        means[:, k] = (sums / torch.bincount(number))[number]
+        counts = torch.bincount(number)
+        sums = torch.zeros(len(counts), dtype=torch.float64).index_add_(0, number, coordinates[:, k].double())
+        means[:, k] = (sums / counts)[number]
     return means

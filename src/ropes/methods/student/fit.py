@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,17 +26,26 @@ from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
 
-#: Versions of the network, and of targets smoothed: a checkpoint of an earlier version is discarded and training
-#: restarts.
-_STUDENT, _SMOOTHED = 4, "smoothed 1"
+#: Version of the network and its targets: a checkpoint of an earlier version is discarded and training restarts.
+_STUDENT = 4
 #: Largest number of held-out poses that a record evaluates.
 _EVALUATED = 1_024
 #: Largest size of their images in bytes; memory holds two copies.
 EVALUATED_BYTES = 1 << 29
 _CHUNK = 256
 
-#: Coordinates of the training poses and of the held-out poses, (n, d) each → the student's targets.
-Smoothing = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Computes a student's targets from its teacher's coordinates.
+
+    Attributes:
+        version: of all that the targets depend on besides these; a training under another one starts again.
+        targets: coordinates of the training poses, and of the held-out poses, (n, d) each → their targets.
+    """
+
+    version: str
+    targets: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Teacher(Protocol):
@@ -121,13 +131,13 @@ def fit_student(
         held: held-out poses.
         known: computes the teacher's coordinates (n, d) of `kept`, for a teacher without attention; by default the
             teacher looks at their images.
-        smooth: computes the targets from the teacher's coordinates; by default these are the targets.
+        smooth: how targets follow from the teacher's coordinates; by default these are the targets.
     """
     hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
     shape = []
     if not isinstance(teacher, EncoderTeacher):  # the hash of an encoder's weights includes its shape
         shape = [{"window_image_size": None} | recipe_to_dict(config)]
-    version = [_STUDENT] if smooth is None else [_STUDENT, _SMOOTHED]
+    version = [_STUDENT] if smooth is None else [_STUDENT, smooth.version]
     fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), *version, *shape)
     if (summary := context.finished("student", fingerprint)) is not None:
         return summary
@@ -135,10 +145,11 @@ def fit_student(
     size, windows = min(len(kept), optimisation.batch), kept.windows(np.arange(len(kept)))
     order = EpochShuffle(len(kept), size, context.seed("student", "order"), windows)
     expected, maps = teacher_outputs(teacher, kept, context) if known is None else (known(), None)
-    coordinates, _ = teacher_outputs(teacher, held, context)
-    if smooth is not None:
-        expected, coordinates = smooth(expected, coordinates)
-    coordinates = coordinates[rows]
+    if smooth is None:
+        coordinates, _ = teacher_outputs(teacher, held.take(rows), context, "held-out targets")
+    else:  # of all poses of an anchor
+        expected, coordinates = smooth.targets(expected, teacher_outputs(teacher, held, context, "held-out targets")[0])
+        coordinates = coordinates[rows]
 
     def batch_at(step: int) -> Batch:
         batch = order(step)
@@ -177,13 +188,15 @@ def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
 
 
 @torch.no_grad()
-def teacher_outputs(teacher: Teacher, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+def teacher_outputs(
+    teacher: Teacher, images: TrainingImages, context: Context, name: str = "targets"
+) -> tuple[Tensor, Tensor | None]:
     """The teacher's coordinates (n, d) and attention maps (n, V, s, s) in half precision; None for no attention.
 
     Chunks are the same in every call: their sizes affect the last bits.
     """
     coordinates, attention = Rows[np.float32](len(images)), Rows[np.float16](len(images))
-    with progress("student: its targets", len(images), show=context.show) as update:
+    with progress(f"student: its {name}", len(images), show=context.show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
             part, logits = teacher.look(torch.from_numpy(images.pixels(rows)).to(context.device))

@@ -50,7 +50,8 @@ class Occlusion:
 
 
 class StudentStage(BestWeightsStage):
-    """Distillation: from images with foreign objects, predict targets, the teacher's coordinates of the clean images.
+    """Distillation: from images with foreign objects, predict targets: the teacher's coordinates of the
+    clean images, or means of these.
 
         L = Σ_j ℓ((ẑ_j − ẑ_j^target) / scale_j) + .3 L_foreign + .1 L_attention
 
@@ -71,7 +72,7 @@ class StudentStage(BestWeightsStage):
         share: share of the poses with foreign objects.
         steps: number of training steps.
         seed: of the foreign objects.
-        scale: standard deviations of the teacher's coordinates, (d,).
+        scale: standard deviations of the held-out targets, (d,).
         occlude: a copy of images, uint8 (B, P, S, S), with foreign objects.
         held_out: images of poses, uint8 (n, P, S, S), and their targets, (n, d).
     """

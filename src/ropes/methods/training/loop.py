@@ -146,8 +146,8 @@ def train(
     team = current_team()
     devices = 1 if team is None else team.share.devices
     if (summary := _ended(folder, fingerprint, inputs)) is not None:
-        if show and (before := summary.get("devices", 1)) != devices:
-            print(f"ropes: {description} was trained on {before} devices, not on {devices}", file=sys.stderr)
+        if show:
+            report_devices(description, summary)
         load_weights(stage.network, folder / WEIGHTS)
         stage.network.eval()
         return summary
@@ -190,6 +190,14 @@ def train(
     if saver.signal is not None:
         signal.raise_signal(saver.signal)
     return summary
+
+
+def report_devices(description: str, summary: Mapping[str, Any]) -> None:
+    """Say on standard error if a finished training was on another number of devices than this process has."""
+    team = current_team()
+    devices, before = 1 if team is None else team.share.devices, summary.get("devices", 1)
+    if before != devices:
+        print(f"ropes: {description} was trained on {before} devices, not on {devices}", file=sys.stderr)
 
 
 def identity(fingerprint: str, inputs: Inputs | None) -> dict[str, Any]:
