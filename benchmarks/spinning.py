@@ -1,12 +1,12 @@
 """Measures how other work on the cores slows a training step, by how long waiting threads spin.
 
-    python -m benchmarks.spinning [--seconds 10] [--rounds 2] [--out results/processors/spinning.json] [--page]
+    python -m benchmarks.spinning [--seconds 10] [--rounds 2] [--out results/processors/spinning.json]
 
 Steps are those of `ropes fit` with a compact preset, on all cores and on data simulated first. They are taken alone,
 beside a process that computes on each core, and beside a second process that takes the same steps. A thread that waits
 for the others of a parallel loop first spins. libgomp, torch's OpenMP, lets it look 300,000 times by default; commands
 of ropes set GOMP_SPINCOUNT to a smaller number. Times are medians over all steps of all rounds; the rounds take turns.
-With --page, the table is written to docs/processors.md.
+`benchmarks.processors` writes the table to docs/processors.md.
 """
 
 import json
@@ -24,7 +24,6 @@ from typing import Any
 from benchmarks.figures import described, keep, options, origin, simulate, table
 from ropes.common.hardware import SPIN_COUNT, SPINS, training_precision, tune_process, usable_cores
 
-PAGE = Path(__file__).parents[1] / "docs" / "processors.md"
 METHODS = {"anchored": "--setting panda-2c-independent --anchors 100", "beta-vae": "--setting finger-cube --samples 64"}
 COUNTS = {"libgomp's default": 300_000, "commands of ropes": SPINS}
 CONDITIONS = ("alone", "beside a process on each core", "beside the same training")
@@ -107,7 +106,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="duration of each measurement")
     parser.add_argument("--rounds", type=int, default=2, help="measurements of each cell of the table")
     parser.add_argument("--method", action="append", choices=METHODS, help="all if omitted")
-    parser.add_argument("--page", action="store_true", help="also write the table of docs/processors.md")
     parser.add_argument("--steps-of", nargs=2, metavar=("METHOD", "DATA"), help="print the seconds of steps alone")
     given, began = parser.parse_args(), time.monotonic()
     if given.steps_of:
@@ -116,7 +114,7 @@ def main() -> None:
         return
     rows = measure(given.method or [*METHODS], given.seconds, given.rounds)
     found = {"rows": rows, **described(began)}
-    keep(found, "spinning", written(found), given.out, PAGE if given.page else None)
+    keep(found, "spinning", written(found), given.out, page=None)
 
 
 if __name__ == "__main__":

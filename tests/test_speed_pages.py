@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import export_latency, live, rendering, spinning, video_import
+from benchmarks import export_latency, live, processors, rendering, spinning, video_import
 from ropes.common.files import read_json
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -58,7 +58,7 @@ def test_steps_beside_other_work_are_compared() -> None:
         ("video-import", "video-import", video_import.PAGE, video_import.written),
         ("export-latency", "export-latency", export_latency.PAGE, export_latency.written),
         ("rendering", "rendering", rendering.PAGE, rendering.written),
-        ("processors/spinning", "spinning", spinning.PAGE, spinning.written),
+        ("processors/spinning", "spinning", processors.PAGE, spinning.written),
     ],
 )
 def test_pages_have_the_stored_figures(

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +23,9 @@ from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS
-from ropes.models.encoder import ContrastNetwork
 from tests import tiny
 from tests.kills import killed
+from tests.tiny_stage import stage_of
 
 pytestmark = pytest.mark.slow  # the fixtures fit
 
@@ -132,20 +131,6 @@ def test_warm_up_is_counted_in_poses_and_capped() -> None:
     assert stage_of(anchor_warmup_poses=10 * batch).warm_up == 10
     assert stage_of(anchor_warmup_poses=1000 * batch).warm_up == 35
     assert stage_of(anchor_warmup_poses=0).warm_up == 0
-
-
-def stage_of(**changes: Any) -> AnchoredStage:
-    chosen = tiny.encoder_recipe()
-    return AnchoredStage(
-        ContrastNetwork(chosen.encoder, views=1, joints=2),
-        replace(chosen, **changes),
-        steps=100,
-        seed=0,
-        log_prior=torch.zeros(5),
-        target=torch.tensor([0, 0, 1, 1]),
-        held_out=torch.from_numpy(np.random.default_rng(0).integers(0, 256, (4, 5, 1, tiny.SIDE, tiny.SIDE), np.uint8)),
-        held_trusted=torch.ones(4, 5, dtype=torch.bool),
-    )
 
 
 def test_only_recent_anchors_are_buffered_and_stored() -> None:

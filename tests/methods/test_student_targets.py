@@ -64,10 +64,8 @@ def test_targets_of_anchors_are_smoothed(
     many_anchors: Path, anchored_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AnchoredPoses, "smooth", known)
-    out, recipe = (
-        Path(shutil.copytree(anchored_run, tmp_path / "run")),
-        tiny.encoder_recipe(foreign=0.5, student=STUDENT),
-    )
+    out = Path(shutil.copytree(anchored_run, tmp_path / "run"))
+    recipe = tiny.encoder_recipe(foreign=0.5, student=STUDENT)
     stage, batch_at, fingerprint = begun(many_anchors, out, monkeypatch, recipe=recipe)
     assert (batch_at(0)[1] == 1).all()
     held_out = stage.held_out[1]
@@ -102,10 +100,8 @@ def test_finished_student_needs_no_targets(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out, recipe = (
-        Path(shutil.copytree(anchored_run, tmp_path / "run")),
-        tiny.encoder_recipe(foreign=0.5, student=STUDENT),
-    )
+    out = Path(shutil.copytree(anchored_run, tmp_path / "run"))
+    recipe = tiny.encoder_recipe(foreign=0.5, student=STUDENT)
     anchored.fit(many_anchors, out, recipe, show=False)
     before, summary = tiny.weights(out), read_json(out / "student" / SUMMARY)
     write_json(out / "student" / SUMMARY, {**summary, "devices": 3})

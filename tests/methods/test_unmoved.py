@@ -15,26 +15,14 @@ from ropes.methods.anchored.chain_poses import ChainPoses
 from ropes.methods.anchored.descendants import descendants
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.anchored.unmoved import anchor_groups, averaged, chain_groups, moving_joints
-from ropes.models.encoder import ContrastNetwork
 from tests import tiny, tiny_chains
+from tests.tiny_stage import stage_of
 
 REGIMES = [Regime(), Regime("a", 1), Regime("a", 2), Regime("b", 1), Regime("b", 2)]
 
 
 def stage(*, independent: bool = False) -> AnchoredStage:
-    recipe = tiny.encoder_recipe(independent=independent)
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (4, 5, 1, tiny.SIDE, tiny.SIDE), np.uint8)
-    made = AnchoredStage(
-        ContrastNetwork(recipe.encoder, views=1, joints=2),
-        recipe,
-        steps=100,
-        seed=0,
-        log_prior=torch.zeros(5),
-        target=torch.tensor([0, 0, 1, 1]),
-        held_out=torch.from_numpy(images),
-        held_trusted=torch.ones(4, 5, dtype=torch.bool),
-    )
+    made = stage_of(independent=independent)
     made.change = torch.tensor([2.0, 1.0])
     return made
 

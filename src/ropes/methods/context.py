@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ropes.common.files import as_json, read_json, sha256, write_json
+from ropes.common.files import as_json, sha256, write_json
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipe import CLEANER_SAMPLES, cleaner_samples_of, input_size
@@ -21,10 +21,10 @@ from ropes.methods.training.loop import (
     CHECKPOINT,
     SUMMARY,
     Inputs,
+    finished,
     identity,
     is_finished,
     link_training,
-    report_devices,
     starts_over,
     train,
 )
@@ -151,12 +151,10 @@ class Context:
 
         What only its steps need can then be left out.
         """
-        if not self._has_finished(name, fingerprint, self._with_cleaner(name, inputs)):
-            return None
-        summary: dict[str, Any] = read_json(self.folder / name / SUMMARY)
-        if self.show:
-            report_devices(name, summary)
-        if self.log is not None:  # a finished stage takes no step
+        inputs = self._with_cleaner(name, inputs)
+        self._has_finished(name, fingerprint, inputs)  # links a stage of `pretrained`
+        summary = finished(self.folder / name, fingerprint, inputs, description=name, show=self.show)
+        if self.log is not None and summary is not None:  # a finished stage takes no step
             self.log.add(name, summary["history"])
         return summary
 

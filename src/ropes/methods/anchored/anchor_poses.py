@@ -79,10 +79,10 @@ class AnchoredPoses:
         row = np.cumsum(self.kept.trusted) - 1
         complete = self.table[self.kept.trusted[self.table].all(1)]
         moving = moving_joints(self.kept.regimes, joints, stage.following(kept[row[complete]]))
-        parts = [each.trusted_rows() for each in (self.kept, self.held)]
-        groups = (anchor_groups(part.anchor, moving[part.regime]) for part in parts)
-        smoothed = [averaged(coordinates, each) for coordinates, each in zip((kept, held), groups, strict=True)]
-        return smoothed[0], smoothed[1]
+        of_kept, of_held = (
+            anchor_groups(part.anchor, moving[part.regime])[part.trusted] for part in (self.kept, self.held)
+        )
+        return averaged(kept, of_kept), averaged(held, of_held)
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
         """The stage that trains `network`, and its batches of whole anchors.

@@ -170,9 +170,10 @@ class ChainPoses:
             held: those of the trusted held-out poses.
         """
         moving = moving_joints(self.kept.regimes, joints)
-        groups = (chain_groups(part.anchor, moving[part.regime])[part.trusted] for part in (self.kept, self.held))
-        smoothed = [averaged(coordinates, each) for coordinates, each in zip((kept, held), groups, strict=True)]
-        return smoothed[0], smoothed[1]
+        of_kept, of_held = (
+            chain_groups(part.anchor, moving[part.regime])[part.trusted] for part in (self.kept, self.held)
+        )
+        return averaged(kept, of_kept), averaged(held, of_held)
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[ChainStage, BatchAt]:
         """The stage that trains `network`, and its batches: moves, from the end of the warm-up on with a frame each.

@@ -58,6 +58,8 @@ from ropes.models.encoder import NETWORK, ContrastNetwork
 #: Versions of the objectives of `anchored`, on anchors, on chains, and on anchors with frames on the way: a training
 #: under another one is not resumed.
 _OBJECTIVE, _CHAIN_OBJECTIVE, _FILMED_OBJECTIVE = 5, "chains 1", "5, frames on the way 1"
+#: Version of the student's targets.
+_MEANS = "means 1"
 
 
 def fit(
@@ -164,8 +166,7 @@ def _fit(
         teacher = EncoderTeacher(stage.network.encoder, context)
         settings, smooth = (recipe.encoder, recipe.student, recipe.foreign), None
         if not isinstance(poses, RegimePoses):
-            version = f"means 1, {recipe.independent}"
-            smooth = Smoothing(version, partial(poses.smooth, stage, run.joints))
+            smooth = Smoothing(f"{_MEANS}, {recipe.independent}", partial(poses.smooth, stage, run.joints))
         student = fit_student(context, teacher, *settings, kept, held, smooth=smooth)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())

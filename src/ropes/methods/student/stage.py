@@ -50,16 +50,16 @@ class Occlusion:
 
 
 class StudentStage(BestWeightsStage):
-    """Distillation: from images with foreign objects, predict targets: the teacher's coordinates of the
-    clean images, or means of these.
+    """Distillation: from images with foreign objects, predict targets that follow from the teacher's coordinates.
 
         L = Σ_j ℓ((ẑ_j − ẑ_j^target) / scale_j) + .3 L_foreign + .1 L_attention
 
     with ℓ(e) = e² up to |e| = ½ and |e| − ¼ above, twice the Huber loss.
 
-    The teacher provides a target for every pose, so the student cannot forget what regimes and anchors taught.  A share
-    of the poses stays clean.  The student also learns to segment foreign objects, whose places are known.  It ends with
-    the weights of the least error on held-out poses, clean and with foreign objects.
+    Targets are the teacher's coordinates of the clean images, or means of these.  Every pose has one, so the student
+    cannot forget what regimes and anchors taught.  A share of the poses stays clean.  The student also learns to
+    segment foreign objects, whose places are known.  It ends with the weights of the least error on held-out poses,
+    clean and with foreign objects.
 
     Deviation: a second training on images with foreign objects, which the paper does not have.  Why: otherwise the
     network takes everything that differs from the background for the arm.  Effect: results under occlusion of methods

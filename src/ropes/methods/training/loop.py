@@ -143,11 +143,8 @@ def train(
         UserError: the stage cannot be sent to the other processes of the team.
     """
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
-    team = current_team()
-    devices = 1 if team is None else team.share.devices
-    if (summary := _ended(folder, fingerprint, inputs)) is not None:
-        if show:
-            report_devices(description, summary)
+    team, devices = current_team(), _devices()
+    if (summary := finished(folder, fingerprint, inputs, description=description, show=show)) is not None:
         load_weights(stage.network, folder / WEIGHTS)
         stage.network.eval()
         return summary
@@ -192,12 +189,23 @@ def train(
     return summary
 
 
-def report_devices(description: str, summary: Mapping[str, Any]) -> None:
-    """Say on standard error if a finished training was on another number of devices than this process has."""
+def finished(
+    folder: Path, fingerprint: str, inputs: Inputs | None, *, description: str, show: bool
+) -> dict[str, Any] | None:
+    """The summary of a finished training, see `train`; None if it is not finished.
+
+    With `show` it says on standard error if the training was on another number of devices than this process has.
+    """
+    summary = _ended(folder, fingerprint, inputs)
+    if show and summary is not None and (before := summary.get("devices", 1)) != _devices():
+        print(f"ropes: {description} was trained on {before} devices, not on {_devices()}", file=sys.stderr)
+    return summary
+
+
+def _devices() -> int:
+    """Number of devices on which this process trains."""
     team = current_team()
-    devices, before = 1 if team is None else team.share.devices, summary.get("devices", 1)
-    if before != devices:
-        print(f"ropes: {description} was trained on {before} devices, not on {devices}", file=sys.stderr)
+    return 1 if team is None else team.share.devices
 
 
 def identity(fingerprint: str, inputs: Inputs | None) -> dict[str, Any]:
