@@ -51,6 +51,17 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
 
 
+def test_only_the_short_demo_halves_the_steps_of_the_student() -> None:
+    demo = experiment("demo", "compact", ("anchored", "cnn", "ldr")).recipes
+    assert demo["cnn"] == recipe_of("cnn", "compact")
+    assert isinstance(demo["anchored"], EncoderRecipe)
+    half = encoder_recipe("compact").student.min_samples // 2
+    assert demo["anchored"].student.min_samples == half
+    assert replace(demo["anchored"], student=encoder_recipe("compact").student) == recipe_of("anchored", "compact")
+    for name, preset in (("coverage", "compact"), ("demo", "paper")):
+        assert experiment(name, preset).recipes == {"anchored": recipe_of("anchored", preset)}
+
+
 def test_six_joints_experiment_uses_one_camera() -> None:
     plan = experiment("six-joints", "compact")
     assert list(plan.anchors) == ["panda-1c-six"]

@@ -104,7 +104,7 @@ def test_renamed_recipe_fields_keep_their_stored_names(tmp_path: Path) -> None:
     first = {"alone": 7, "alone_at_most": 0.25, "held_out": 0.2, "erased": 0.5}
     assert first.keys() <= content["recipe"].keys()
     assert content["recipe"]["training"]["at_least"] == 0
-    assert content["recipe"]["student"]["at_least"] == 62_400
+    assert content["recipe"]["student"]["at_least"] == 124_800
     stored = content["recipe"] | first | {"training": content["recipe"]["training"] | {"at_least": 9}}
     write_json(tmp_path / RUN_FILE, content | {"recipe": stored})
     assert Run.read(tmp_path).recipe == replace(

@@ -16,6 +16,7 @@ from ropes.experiments.variants import (
     by_labels,
     curves,
     fewer_anchors,
+    quick,
     resolutions,
     vaes,
 )
@@ -121,6 +122,8 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
             return _other_deltas(name, recipes, paper)
         case "coverage" | "demo":
             compact, seeds = (2_000, (0, 1, 2)) if name == "coverage" else (1_250, (0,))
+            if name == "demo" and not paper:
+                recipes = {method: quick(recipe) for method, recipe in recipes.items()}
             anchors = {_TWO_CAMERAS: 10_000 if paper else compact}
             return Experiment(name=name, recipes=recipes, anchors=anchors, seeds=seeds, occlusions=(0, 32))
         case "curves":

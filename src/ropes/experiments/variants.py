@@ -48,6 +48,8 @@ CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
 _VAE_IMAGES = 7_000 * 32
 _MIN_POSES = 150_000
+#: Poses for the student of a demonstration.
+_QUICK_STUDENT = 62_400
 
 
 def by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
@@ -98,6 +100,13 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         training = replace(recipe.training, epochs=1, min_samples=samples)
     for number in COMPARED:
         yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
+
+
+def quick(recipe: Recipe) -> Recipe:
+    """The recipe with half as many steps of its student, for a demonstration; without a student as it is."""
+    if not isinstance(recipe, EncoderRecipe) or not recipe.foreign:
+        return recipe
+    return replace(recipe, student=replace(recipe.student, min_samples=_QUICK_STUDENT))
 
 
 def of_64_pixels(recipe: Recipe) -> Recipe:

@@ -9,7 +9,7 @@ from ropes.models.shapes import EncoderConfig, added
 
 #: Side in pixels of the parts in which `ropes.models.student` detects foreign objects.
 _PART = 4
-_STUDENT = Optimisation(epochs=4, min_samples=62_400, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
+_STUDENT = Optimisation(epochs=4, min_samples=124_800, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Fields without effect for a method that does not use anchors.
 ANCHOR_FIELDS = ("anchor_warmup_poses", "anchor_warmup_fraction", "independent")
 
