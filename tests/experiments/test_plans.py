@@ -54,10 +54,12 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
 def test_only_the_short_demo_halves_the_steps_of_the_student() -> None:
     demo = experiment("demo", "compact", ("anchored", "cnn", "ldr")).recipes
     assert demo["cnn"] == recipe_of("cnn", "compact")
-    assert isinstance(demo["anchored"], EncoderRecipe)
-    half = encoder_recipe("compact").student.min_samples // 2
-    assert demo["anchored"].student.min_samples == half
-    assert replace(demo["anchored"], student=encoder_recipe("compact").student) == recipe_of("anchored", "compact")
+    student = encoder_recipe("compact").student
+    for method in ("anchored", "ldr"):
+        quick = demo[method]
+        assert isinstance(quick, EncoderRecipe)
+        assert quick.student.min_samples == student.min_samples // 2
+        assert replace(quick, student=student) == recipe_of(method, "compact")
     for name, preset in (("coverage", "compact"), ("demo", "paper")):
         assert experiment(name, preset).recipes == {"anchored": recipe_of("anchored", preset)}
 

@@ -121,9 +121,10 @@ def test_a_recording_is_registered_and_cleaned_at_both_sizes(tmp_path: Path, cac
 
 def test_recipes_without_larger_images_are_stored_as_before() -> None:
     recipe = encoder_recipe("compact")
-    content = recipe_to_dict(replace(recipe, student=replace(recipe.student, min_samples=62_400)))  # as it was then
+    recipe = replace(recipe, student=replace(recipe.student, min_samples=62_400))  # the preset of that time
+    content = recipe_to_dict(recipe)
     assert hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest() == BEFORE
-    assert recipe_from_dict(recipe_to_dict(recipe), EncoderRecipe) == recipe
+    assert recipe_from_dict(content, EncoderRecipe) == recipe
     larger = replace(recipe, encoder=replace(recipe.encoder, window_image_size=256))
     assert recipe_to_dict(larger)["encoder"]["window_image_size"] == 256
     assert recipe_from_dict(recipe_to_dict(larger), EncoderRecipe) == larger
