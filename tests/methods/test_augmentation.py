@@ -111,6 +111,18 @@ def test_jitter_moves_the_channels_of_a_view_together() -> None:
     assert len({tuple(row) for row in views[..., 0, :].flatten(0, 2).tolist()}) == 3  # up, down, in place
 
 
+def test_jitter_repeats_the_border_of_an_arm_that_reaches_it() -> None:
+    jitter = jitter_of(registration_of())
+    assert jitter is not None
+    frames = jitter.background.repeat(100, 1, 1, 1)
+    frames[..., :20, :20] = 200  # in the upper left corner
+    torch.manual_seed(0)
+    shown = jitter(frames) > 130
+    assert shown[..., :10, :10].float().mean() > 0.99
+    lengths = shown[..., :10].float().mean(-1).gt(0.5).sum(-1)  # rows that show it
+    assert set(lengths.unique().tolist()) == {19, 20, 21}
+
+
 def test_jitter_leaves_bars_black_and_does_not_take_the_arm_for_noise() -> None:
     registration = registration_of()
     registration.inside[:, :10] = False

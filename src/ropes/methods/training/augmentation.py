@@ -45,11 +45,12 @@ class Jitter:
         background, inside, noise = (each.to(device) for each in (self.background, self.inside, self.noise))
         flat = images.flatten(0, -4)
         count, planes, side = flat.shape[:3]
-        pose, plane = torch.arange(count, device=device), torch.arange(planes, device=device)
-        rows, columns = (self._shifted(count, planes, side, device) for _ in range(2))
-        place = plane[:, None, None], rows[..., :, None], columns[..., None, :]
-        moved = flat[pose[:, None, None, None], *place]
-        changed = (moved != background[place]).unflatten(1, (-1, self.channels)).any(2)
+        pose, plane = torch.arange(count, device=device)[:, None], torch.arange(planes, device=device)
+        longest = max(1, round(_SHIFT * side))
+        rows, columns = (longest * self._shifts(count, planes, device) + longest for _ in range(2))
+        moved = _shifted(flat, longest)[pose, plane, rows, columns]
+        still = _shifted(background, longest)[plane, rows, columns]
+        changed = (moved != still).unflatten(1, (-1, self.channels)).any(2)
         gain, offset = torch.randn(2, count, planes, 1, 1, device=device)
         patterns = torch.randn(_PATTERNS, side, side, device=device)
         drawn = patterns[torch.randint(_PATTERNS, (count, planes), device=device)].mul_(noise[:, None, None])
@@ -58,13 +59,24 @@ class Jitter:
         shown = changed.repeat_interleave(self.channels, dim=1) & inside
         return torch.where(shown, levels, background).view_as(images)
 
-    def _shifted(self, count: int, planes: int, side: int, device: torch.device) -> Tensor:
-        """Rows or columns that are shown in place of 0 to side − 1, the same in all planes of a view: (B, P, side)."""
-        shape = count, planes // self.channels, 1
-        pixels = max(1, round(_SHIFT * side)) * (2 * torch.randint(2, shape, device=device) - 1)
-        shift = pixels * (torch.rand(shape, device=device) < _SHIFTED)
-        shown = (torch.arange(side, device=device) + shift).clamp_(0, side - 1)
-        return shown.repeat_interleave(self.channels, dim=1)
+    def _shifts(self, count: int, planes: int, device: torch.device) -> Tensor:
+        """Random shifts along an axis, −1, 0 or 1, the same for all planes of a view: (B, P)."""
+        shape = count, planes // self.channels
+        directions = 2 * torch.randint(2, shape, device=device) - 1
+        shifts = directions * (torch.rand(shape, device=device) < _SHIFTED)
+        return shifts.repeat_interleave(self.channels, dim=1)
+
+
+def _shifted(levels: Tensor, longest: int) -> Tensor:
+    """All shifts by up to `longest` pixels along both axes, the border repeated: (..., 2 longest + 1, same, S, S).
+
+    The result is a view of one padded copy: indexing it copies whole rows, and does not look up each pixel.
+    """
+    side = levels.shape[-1]
+    for axis in (-2, -1):
+        first, last = (levels.narrow(axis, at, 1).repeat_interleave(longest, axis) for at in (0, side - 1))
+        levels = torch.cat([first, levels, last], axis)
+    return levels.unfold(-2, side, 1).unfold(-2, side, 1)
 
 
 def jitter_of(registration: Registration | None) -> Jitter | None:
