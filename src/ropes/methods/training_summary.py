@@ -11,7 +11,7 @@ from ropes.methods.context import Context
 from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import MOVED_ANCHORS, TRAINING_FILE
 from ropes.methods.training.loop import SUMMARY
-from ropes.methods.training.registration import CLEANER_FOLDER
+from ropes.methods.training.registration import CLEANER_FOLDER, FIRST_CLEANER_FOLDER
 
 
 def write_training_summary(
@@ -46,7 +46,8 @@ def write_training_summary(
             write_json(path, content | left_out)
         return
     if context.registration is not None and context.registration.is_cleaned:
-        seconds = {CLEANER_FOLDER: read_json(context.folder / CLEANER_FOLDER / SUMMARY)["seconds"], **seconds}
+        cleaners = FIRST_CLEANER_FOLDER, CLEANER_FOLDER
+        seconds = {**{each: read_json(context.folder / each / SUMMARY)["seconds"] for each in cleaners}, **seconds}
     summary = {
         "setup": run.setting,
         "method": run.method,

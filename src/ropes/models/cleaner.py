@@ -10,7 +10,7 @@ from ropes.models.student import ForeignMap
 from ropes.models.zoom import shrink
 
 #: Version of the network, its training and its use, part of fingerprints, of runs and of the names of cleaned images.
-CLEANER = 2
+CLEANER = 3
 #: Side of a part in pixels.
 _PART = 4
 #: Dilations of the detector: the last block sees half of the height of an image of 128 pixels.
@@ -97,10 +97,13 @@ class Cleaner(nn.Module):
 
     def without(self, images: Tensor, foreign: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""
-        side = images.shape[-1]
-        parts = functional.interpolate(foreign.float(), size=_PART * self.zoom * foreign.shape[-1]) > 0
-        parts = parts[..., :side, :side]
-        return torch.where(parts.repeat_interleave(self.of_view, dim=1), self.levels, images)
+        return torch.where(self.pixels_of(foreign).repeat_interleave(self.of_view, dim=1), self.levels, images)
+
+    def pixels_of(self, parts: Tensor) -> Tensor:
+        """The pixels of parts, bool (n, V, s, s) → (n, V, N, N)."""
+        side = self.background.shape[-1]
+        pixels = functional.interpolate(parts.float(), size=_PART * self.zoom * parts.shape[-1]) > 0
+        return pixels[..., :side, :side]
 
 
 def _whole_parts(frames: Tensor) -> Tensor:

@@ -10,12 +10,14 @@ from ropes.common.files import sha256
 from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
+from ropes.methods.passers_by.copies import CopiedObjects
 from ropes.methods.passers_by.stage import OPTIMISATION, CleanerStage
 from ropes.methods.recipe import cleaner_samples_of
 from ropes.methods.training.initial_weights import seeded
-from ropes.methods.training.registration import CLEANER_FOLDER, new_cleaner, without_doubted
+from ropes.methods.training.loop import Inputs
+from ropes.methods.training.registration import CLEANER_FOLDER, FIRST_CLEANER_FOLDER, new_cleaner, without_doubted
 from ropes.methods.training.sampling import EpochShuffle
-from ropes.models.checkpoints import WEIGHTS
+from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.cleaner import CLEANER
 from ropes.models.coarse_registration import zoom_of
 
@@ -26,7 +28,9 @@ _ADAPTED, _HELD_OUT = 256, 256
 def without_passers_by(context: Context, images: TrainingImages) -> TrainingImages:
     """Training images after a cleaner has removed foreign objects; unchanged if the recording has no passers-by.
 
-    The cleaner learns from the trusted poses.  Poses in which it leaves too much are not trusted afterwards.
+    The cleaner learns from the trusted poses: first from synthetic objects, then also from copies of what it finds in
+    the other poses, whose shapes and patterns are those of the recording.  Poses in which it leaves too much are not
+    trusted afterwards.
 
     Args:
         context: of the fit; its registration gets the cleaner.
@@ -42,19 +46,31 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
     network = seeded(context.seed("cleaner", "weights"), lambda: new_cleaner(registration))
     network.adapt(torch.from_numpy(kept.pixels(np.arange(min(_ADAPTED, len(kept))))))
     order = EpochShuffle(len(kept), min(OPTIMISATION.batch, len(kept)), context.seed("cleaner", "order"))
+    samples = cleaner_samples_of(context.run.recipe)
+    zoom = zoom_of(registration)
+    fingerprint = context.digest("cleaner", len(kept), kept.pixels([0]).shape[-1], zoom)
 
     def batch_at(step: int) -> Tensor:
         return torch.from_numpy(kept.pixels(order(step)))
 
-    stage = CleanerStage(
-        network,
-        steps=replace(OPTIMISATION, min_samples=cleaner_samples_of(context.run.recipe)).steps(len(kept)),
-        seed=context.seed("cleaner"),
-        held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
-    )
-    zoom = zoom_of(registration)
-    fingerprint = context.digest("cleaner", len(kept), kept.pixels([0]).shape[-1], zoom)
-    context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
+    def train(folder: str, seed: int, *, copies: CopiedObjects | None = None, inputs: Inputs | None = None) -> None:
+        stage = CleanerStage(
+            network,
+            steps=replace(OPTIMISATION, min_samples=samples).steps(len(kept)),
+            seed=seed,
+            held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
+            copies=copies,
+        )
+        context.train(stage, batch_at, folder, fingerprint, full=False, inputs=inputs)
+
+    train(FIRST_CLEANER_FOLDER, context.seed("cleaner", "first"))
+    first = {FIRST_CLEANER_FOLDER: sha256(context.folder / FIRST_CLEANER_FOLDER / WEIGHTS)}
+    if context.finished(CLEANER_FOLDER, fingerprint, first) is None:
+        copies = CopiedObjects.found(network.to(device_kind()).eval(), images, context.seed("cleaner", "copies"))
+        network.cpu().train()
+        train(CLEANER_FOLDER, context.seed("cleaner"), copies=copies, inputs=first)
+    else:
+        load_weights(network, context.folder / CLEANER_FOLDER / WEIGHTS)
     registration.cleaner = network.to(device_kind()).eval()
     return cleaned(context, images)
 

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ropes.common.seeds import integer
+from ropes.methods.passers_by.copies import CopiedObjects
 from ropes.methods.recipes import Optimisation
 from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.student.stage import foreign_parts
@@ -15,12 +16,14 @@ from ropes.models.cleaner import Cleaner
 OPTIMISATION = Optimisation(epochs=1, batch=64, learning_rate=4e-3, weight_decay=0.01, clip=1.0, schedule="one-cycle")
 #: Share of the objects that are behind the arm, and of those that are as tall as people.
 _BEHIND, _TALL = 0.5, 0.5
+#: Share of the frames with copied objects, where there are any; the others have synthetic ones.
+_COPIES = 0.6
 #: Weight of the parts that show the arm alone.
 _ARM = 0.7
 
 
 class CleanerStage(BestWeightsStage):
-    """Segmentation of synthetic foreign objects, before and behind the arm, in frames in which only the arm moves.
+    """Segmentation of foreign objects, before and behind the arm, in frames in which only the arm moves.
 
     The loss is `arm_loss`.  An object behind the arm covers the background only, which registered frames show exactly.
 
@@ -29,22 +32,25 @@ class CleanerStage(BestWeightsStage):
         steps: number of training steps.
         seed: of the objects.
         held_out: held-out frames, uint8 (n, P, N, N).
+        copies: objects of the recording, which more than half of the frames then get; synthetic ones alone by default.
     """
 
     network: Cleaner
     rate_option = "learning rate in ropes.methods.passers_by.stage"
     records = 6
 
-    def __init__(self, network: Cleaner, *, steps: int, seed: int, held_out: Tensor) -> None:
+    def __init__(
+        self, network: Cleaner, *, steps: int, seed: int, held_out: Tensor, copies: CopiedObjects | None = None
+    ) -> None:
         super().__init__(network, OPTIMISATION, steps=steps, seed=seed)
-        self.held_out = held_out
+        self.held_out, self.copies = held_out, copies
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))
-            self.occluded = add_objects(held_out, network)
+            self.occluded = add_objects(held_out, network, copies)
 
     def training_step(self, images: Tensor, batch_idx: int) -> Tensor:
         """Loss of frames, uint8 (B, P, N, N)."""
-        occluded = add_objects(images, self.network)
+        occluded = add_objects(images, self.network, self.copies)
         (logits,) = self.spread(self.network, occluded)
         loss = arm_loss(logits, images, occluded, self.network)
         self.note(foreign=loss)
@@ -79,12 +85,16 @@ def arm_loss(logits: Tensor, images: Tensor, occluded: Tensor, network: Cleaner)
     return (means[0] + _ARM * means[1]).mean()
 
 
-def add_objects(images: Tensor, network: Cleaner) -> Tensor:
+def add_objects(images: Tensor, network: Cleaner, copies: CopiedObjects | None = None) -> Tensor:
     """A copy of registered frames, uint8 (B, P, N, N), with foreign objects: in half of the frames behind the arm."""
     occluded = add_foreign_objects(images, network.of_view, tall=_TALL)
-    behind = (torch.rand(len(images), device=images.device) < _BEHIND)[:, None, None, None]
+    behind = torch.rand(len(images), device=images.device) < _BEHIND
     arm = images != network.levels
     if network.of_view > 1:
         views = arm.unflatten(1, (-1, network.of_view)).any(2)
         arm = views.repeat_interleave(network.of_view, dim=1)
-    return torch.where(behind & arm, images, occluded)
+    occluded = torch.where(behind[:, None, None, None] & arm, images, occluded)
+    if copies:
+        copied = torch.rand(len(images), device=images.device) < _COPIES
+        occluded[copied] = copies.added(images[copied], network, behind[copied])
+    return occluded

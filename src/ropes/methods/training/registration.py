@@ -33,8 +33,8 @@ _CHUNK = 256
 _SELDOM = 0.02
 #: Fewest poses without passers-by that can train anything.
 _FEWEST = 32
-#: Folder of the cleaner in a run's.
-CLEANER_FOLDER = "cleaner"
+#: Folders of the cleaner in a run's: of its training on synthetic objects, and of its last one.
+FIRST_CLEANER_FOLDER, CLEANER_FOLDER = "first-cleaner", "cleaner"
 #: Frames that the registration is fitted on, evenly over the recording.
 _FRAMES = 256
 
