@@ -95,6 +95,10 @@ class Cleaner(nn.Module):
         """Shrunk frames, uint8 (n, P, S, S) → parts that differ from the background, bool (n, V, side, side)."""
         return parts_with(shrunk != self.shrunk(self.levels).to(shrunk.device), views, side)
 
+    def changed_pixels(self, images: Tensor) -> Tensor:
+        """Frames, uint8 (n, P, N, N) → pixels that differ from the background in a channel, bool (n, V, N, N)."""
+        return (images != self.levels).unflatten(1, (-1, self.of_view)).any(2)
+
     def without(self, images: Tensor, foreign: Tensor) -> Tensor:
         """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""
         return torch.where(self.pixels_of(foreign).repeat_interleave(self.of_view, dim=1), self.levels, images)

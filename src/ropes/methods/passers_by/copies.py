@@ -8,12 +8,11 @@ from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.methods.training.sampling import EpochShuffle
-from ropes.models.cleaner import Cleaner
+from ropes.models.cleaner import CHUNK_BYTES, Cleaner
+from ropes.models.zoom import Window
 
 #: Most frames that are searched, and most bytes of the views that are kept.
 _FRAMES, _BYTES = 2_500, 1 << 27
-#: Frames that are searched at a time.
-_CHUNK = 100
 #: An object has more parts than this, see `Cleaner.foreign_parts`: a few parts of the arm are taken for foreign.
 _LEAST_PARTS = 6
 #: Share of the views that get a copy, and of the copies that are mirrored.
@@ -47,19 +46,16 @@ class CopiedObjects:
             seed: of the choice of frames, if there are many.
         """
         doubted = images.take(np.flatnonzero(~images.trusted))
-        sides = cleaner.background.shape[1:]
-        levels = [torch.empty(0, cleaner.of_view, *sides, dtype=torch.uint8)]
-        shown = [torch.empty(0, *sides, dtype=torch.bool)]
         most = min(_FRAMES, len(doubted), max(1, _BYTES // cleaner.background.numel()))
         rows = np.sort(EpochShuffle(len(doubted), most, seed)(0)) if most else np.empty(0, dtype=np.int64)
-        for chunk in np.array_split(rows, max(1, len(rows) // _CHUNK)):
-            frames = torch.from_numpy(doubted.pixels(chunk)).to(cleaner.background.device)
+        levels, shown = [], []
+        for chunk in torch.from_numpy(rows).split(max(1, CHUNK_BYTES // cleaner.background.numel())):
+            frames = torch.from_numpy(doubted.pixels(chunk.numpy())).to(cleaner.background.device)
             parts = cleaner.foreign_parts(frames)
             chosen = parts.sum((2, 3)) > _LEAST_PARTS
-            pixels = cleaner.pixels_of(parts)[chosen]
-            views = frames.unflatten(1, (-1, cleaner.of_view))[chosen]
-            levels.append(views.cpu())
-            shown.append((pixels & (views != _views(cleaner)[chosen.nonzero()[:, 1]]).any(1)).cpu())
+            pixels = cleaner.pixels_of(parts) & cleaner.changed_pixels(frames)
+            levels.append(frames.unflatten(1, (-1, cleaner.of_view))[chosen].cpu())
+            shown.append(pixels[chosen].cpu())
         return cls(torch.cat(levels), torch.cat(shown))
 
     def added(self, images: Tensor, cleaner: Cleaner, behind: Tensor) -> Tensor:
@@ -73,30 +69,13 @@ class CopiedObjects:
         views, side, device = images.unflatten(1, (-1, cleaner.of_view)).clone(), images.shape[-1], images.device
         frame, view = (torch.rand(views.shape[:2], device=device) < _COPIED).nonzero().unbind(1)
         chosen = torch.randint(len(self), frame.shape)  # on the CPU, where the objects are
-        candidates, object_pixels = self.levels[chosen].to(device), self.shown[chosen].to(device)
-        mirrored = torch.rand(frame.shape, device=device) < _MIRRORED
-        pixel = torch.arange(side, device=device)
-        rows, columns = (
-            pixel - torch.randint(-round(share * side), round(share * side) + 1, (len(frame), 1), device=device)
-            for share in (_ALONG, _ACROSS)
-        )
-        inside = _within(rows, side)[:, :, None] & _within(columns, side)[:, None, :]
-        columns = torch.where(mirrored[:, None], side - 1 - columns, columns)
-        place = rows.clamp(0, side - 1)[:, :, None], columns.clamp(0, side - 1)[:, None, :]
-        number = torch.arange(len(frame), device=device)[:, None, None]
-        shown = object_pixels[number, *place] & inside
-        arm = (views[frame, view] != _views(cleaner)[view]).any(1)
-        shown &= ~(behind[frame, None, None] & arm)
-        levels = candidates.transpose(0, 1)[:, number, *place].transpose(0, 1)
-        views[frame, view] = torch.where(shown[:, None], levels, views[frame, view])
+        levels, shown = self.levels[chosen].to(device), self.shown[chosen].to(device)[:, None]
+        mirrored = (torch.rand(frame.shape, device=device) < _MIRRORED)[:, None, None, None]
+        levels, shown = (torch.where(mirrored, each.flip(-1), each) for each in (levels, shown))
+        longest = (round(share * side) for share in (_ALONG, _ACROSS))
+        shifts = torch.stack([torch.randint(-most, most + 1, frame.shape, device=device) for most in longest], dim=-1)
+        window = Window.around(side // 2 - shifts[:, None], side, side)
+        arm = cleaner.changed_pixels(images)[frame, view]
+        shown = window.cut(shown) & window.inside & ~(behind[frame, None, None] & arm)[:, None]
+        views[frame, view] = torch.where(shown, window.cut(levels), views[frame, view])
         return views.flatten(1, 2)
-
-
-def _views(cleaner: Cleaner) -> Tensor:
-    """The background of each view, uint8 (V, channels, N, N)."""
-    return cleaner.levels.unflatten(0, (-1, cleaner.of_view))
-
-
-def _within(numbers: Tensor, side: int) -> Tensor:
-    """Which rows or columns an image has."""
-    return (numbers >= 0) & (numbers < side)

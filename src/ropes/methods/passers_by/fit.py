@@ -46,7 +46,8 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
     network = seeded(context.seed("cleaner", "weights"), lambda: new_cleaner(registration))
     network.adapt(torch.from_numpy(kept.pixels(np.arange(min(_ADAPTED, len(kept))))))
     order = EpochShuffle(len(kept), min(OPTIMISATION.batch, len(kept)), context.seed("cleaner", "order"))
-    samples = cleaner_samples_of(context.run.recipe)
+    steps = replace(OPTIMISATION, min_samples=cleaner_samples_of(context.run.recipe)).steps(len(kept))
+    held_out = torch.from_numpy(held.pixels(np.arange(len(held))))
     zoom = zoom_of(registration)
     fingerprint = context.digest("cleaner", len(kept), kept.pixels([0]).shape[-1], zoom)
 
@@ -54,13 +55,7 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
         return torch.from_numpy(kept.pixels(order(step)))
 
     def train(folder: str, seed: int, *, copies: CopiedObjects | None = None, inputs: Inputs | None = None) -> None:
-        stage = CleanerStage(
-            network,
-            steps=replace(OPTIMISATION, min_samples=samples).steps(len(kept)),
-            seed=seed,
-            held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
-            copies=copies,
-        )
+        stage = CleanerStage(network, steps=steps, seed=seed, held_out=held_out, copies=copies)
         context.train(stage, batch_at, folder, fingerprint, full=False, inputs=inputs)
 
     train(FIRST_CLEANER_FOLDER, context.seed("cleaner", "first"))

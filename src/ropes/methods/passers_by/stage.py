@@ -89,10 +89,7 @@ def add_objects(images: Tensor, network: Cleaner, copies: CopiedObjects | None =
     """A copy of registered frames, uint8 (B, P, N, N), with foreign objects: in half of the frames behind the arm."""
     occluded = add_foreign_objects(images, network.of_view, tall=_TALL)
     behind = torch.rand(len(images), device=images.device) < _BEHIND
-    arm = images != network.levels
-    if network.of_view > 1:
-        views = arm.unflatten(1, (-1, network.of_view)).any(2)
-        arm = views.repeat_interleave(network.of_view, dim=1)
+    arm = network.changed_pixels(images).repeat_interleave(network.of_view, dim=1)
     occluded = torch.where(behind[:, None, None, None] & arm, images, occluded)
     if copies:
         copied = torch.rand(len(images), device=images.device) < _COPIES
