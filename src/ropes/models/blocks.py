@@ -71,7 +71,8 @@ class ScaledResidual(nn.Module):
         assert isinstance(last, nn.Conv2d)
         assert last.bias is not None
         weight, bias = self.scale * last.weight, self.scale * last.bias
-        return x + functional.conv2d(inner, weight, bias, padding=last.padding)
+        # every argument is given: torch's conversion to int8 knows none of their defaults
+        return x + functional.conv2d(inner, weight, bias, last.stride, last.padding, last.dilation, last.groups)
 
 
 def residual_stage(channels_in: int, channels: int, blocks: int, groups: int = GROUPS) -> list[nn.Module]:
